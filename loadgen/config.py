@@ -1,0 +1,257 @@
+"""One validated settings object: defaults < loadgen.toml < environment < flags.
+
+`Settings` is what a run is made with; the manifest stores it (`public_dict`), without keys. Every error
+of a person's making is a `ConfigError` whose text says what is wrong and what to write instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
+Kind = Literal["vllm", "llamacpp", "openai"]
+KINDS: tuple[str, ...] = ("vllm", "llamacpp", "openai")
+
+DEFAULT_ENGINES = (
+    ("vllm", "vllm", "http://127.0.0.1:8000", "VLLM_URL"),
+    ("llamacpp", "llamacpp", "http://127.0.0.1:8001", "LLAMACPP_URL"),
+)
+CONFIG_FILE = "loadgen.toml"
+
+
+class ConfigError(Exception):
+    """Bad input from a person: the text is one clear sentence."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EngineSpec(_Model):
+    """One endpoint under test.
+
+    `url` is the server's root, without `/v1`. The API key is read from the environment variable named in
+    `api_key_env` and never stored. `start`, `stop` and `ready` are shell commands for exclusive residency:
+    `start` runs in the background until the turn's end, `ready` is polled until it exits with 0 (without
+    it, the engine's /health is polled).
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")
+    kind: Kind
+    url: str
+    model: str | None = None
+    api_key_env: str | None = None
+    headers: dict[str, str] = {}
+    extra_body: dict[str, Any] = {}
+    verify_tls: bool = True
+    ca_file: str | None = None
+    start: str | None = None
+    stop: str | None = None
+    ready: str | None = None
+    named: bool = True  # False: a default endpoint that nobody asked for; skipped when it does not answer
+
+    @field_validator("url")
+    @classmethod
+    def _root_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not an address like http://127.0.0.1:8000")
+        try:
+            _ = parts.port
+        except ValueError:
+            raise ValueError(f"{url!r} has a port that is not a number from 0 to 65535") from None
+        if parts.username or parts.password:
+            raise ValueError("keys do not belong in the address: name the variable in api_key_env")
+        if parts.query or parts.fragment:
+            raise ValueError(f"{url!r} has a query or fragment, an engine's address has none")
+        path = parts.path.rstrip("/")
+        return f"{parts.scheme}://{parts.netloc}{path.removesuffix('/v1')}"
+
+    def api_key(self, env: Mapping[str, str] | None = None) -> str | None:
+        """The key from the environment; ConfigError when `api_key_env` names a variable that is not set."""
+        env = os.environ if env is None else env
+        if self.api_key_env is None:
+            return None
+        key = env.get(self.api_key_env)
+        if not key:
+            raise ConfigError(f"engine {self.name}: the environment variable {self.api_key_env} is not set")
+        return key
+
+
+class Timeouts(_Model):
+    """Limits of one request, in seconds."""
+
+    connect_s: float = Field(10.0, gt=0)
+    first_token_s: float = Field(300.0, gt=0)
+    gap_s: float = Field(60.0, gt=0)
+    total_s: float = Field(1800.0, gt=0)
+
+
+class Settings(_Model):
+    """All that shapes one run of one scenario."""
+
+    engines: tuple[EngineSpec, ...] = ()
+    scenario: str = "concurrency"
+    api: Literal["chat", "completions"] = "chat"
+    users: int = Field(16, ge=1)
+    blocks: int = Field(6, ge=1)
+    turn_requests: int = Field(64, ge=1)
+    warmup_requests: int = Field(2, ge=0)
+    warmup_max_s: float = Field(30.0, ge=0)
+    cooldown_s: float = Field(5.0, ge=0)
+    prompt_tokens: int = Field(50, ge=1)
+    output_tokens: int = Field(256, ge=1)
+    prompt_file: Path | None = None
+    seed: int = 1
+    arrival: Literal["burst", "staggered"] = "burst"
+    thinking: Literal["off", "on"] = "off"
+    temperature: float = Field(0.0, ge=0)
+    residency: Literal["shared", "exclusive", "parallel"] = "shared"
+    ready_timeout_s: float = Field(600.0, gt=0)
+    runs_dir: Path = Path("runs")
+    timeouts: Timeouts = Timeouts()
+
+    @model_validator(mode="after")
+    def _unique_names(self) -> Settings:
+        names = [e.name for e in self.engines]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(
+                f"two engines are called {twice[0]!r}: give each --engine its own name (NAME=KIND:URL)"
+            )
+        if self.residency == "exclusive":
+            for e in self.engines:
+                if not e.start:
+                    raise ValueError(
+                        f"exclusive residency needs a start command for {e.name} in {CONFIG_FILE} "
+                        f"([engines.{e.name}] start = '...')"
+                    )
+        return self
+
+    def public_dict(self) -> dict[str, Any]:
+        """The settings for the manifest: plain JSON types, and no header values (they may hold keys)."""
+        data = self.model_dump(mode="json")
+        for e in data["engines"]:
+            e["headers"] = dict.fromkeys(e["headers"], "<set>")
+        return data
+
+
+def parse_engine_flag(text: str) -> EngineSpec:
+    """`NAME=KIND:URL`, or `KIND:URL` with the kind as the name.
+
+    >>> parse_engine_flag("fp8=vllm:http://gpu:8000").url
+    'http://gpu:8000'
+    """
+    name, eq, rest = text.strip().partition("=")
+    if not eq or ":" in name:
+        name, rest = "", text.strip()
+    kind, colon, url = rest.partition(":")
+    if kind not in KINDS or not colon or "://" not in url:
+        raise ConfigError(
+            f"--engine {text!r} is not NAME=KIND:URL (kinds: {', '.join(KINDS)}), "
+            "for example fp8=vllm:http://127.0.0.1:8000"
+        )
+    return _build(EngineSpec, {"name": name or kind, "kind": kind, "url": url}, f"--engine {text}")
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    env: Mapping[str, str] | None = None,
+    config_file: Path | None = None,
+) -> Settings:
+    """Settings from all sources, the later ones winning: `defaults` (the scenario's own), the file
+    (`config_file`, else ./loadgen.toml where it exists), the environment, `flags`.
+
+    `flags` are Settings field names; None means not given; `engines` there is a list of NAME=KIND:URL
+    texts that replaces the engines of file and environment, except that an engine of the file with the
+    same name lends its other settings (key, model, commands). Raises ConfigError.
+    """
+    env = os.environ if env is None else env
+    values: dict[str, Any] = dict(defaults or {})
+    file_values, source = _read_file(config_file)
+    file_engines = file_values.pop("engines", {})
+    if not isinstance(file_engines, dict) or not all(isinstance(e, dict) for e in file_engines.values()):
+        raise ConfigError(f"{source}: engines are tables, [engines.NAME] with kind and url")
+    _merge(values, file_values)
+
+    engines: list[EngineSpec] = [
+        _build(EngineSpec, {"name": n, **spec}, f"{source} [engines.{n}]") for n, spec in file_engines.items()
+    ]
+    by_kind_env = {name: env[var] for name, _, _, var in DEFAULT_ENGINES if env.get(var)}
+    if by_kind_env:
+        known = {e.name: e for e in engines}
+        for name, kind, _, var in DEFAULT_ENGINES:
+            if name in by_kind_env:
+                base = known[name].model_dump() if name in known else {"name": name, "kind": kind}
+                known[name] = _build(EngineSpec, {**base, "url": by_kind_env[name]}, var)
+        engines = list(known.values())
+
+    flag_values = {k: v for k, v in (flags or {}).items() if v is not None}
+    texts = [t for t in flag_values.pop("engines", []) or [] if t.strip()]
+    if texts:
+        known = {e.name: e for e in engines}
+        engines = []
+        for text in texts:
+            spec = parse_engine_flag(text)
+            if spec.name in known:
+                base = known[spec.name].model_dump()
+                spec = _build(
+                    EngineSpec, {**base, "kind": spec.kind, "url": spec.url, "named": True}, f"--engine {text}"
+                )
+            engines.append(spec)
+    if not engines:
+        engines = [
+            EngineSpec(name=name, kind=kind, url=url, named=False)  # type: ignore[arg-type]
+            for name, kind, url, _ in DEFAULT_ENGINES
+        ]
+    _merge(values, flag_values)
+    values["engines"] = engines
+    return _build(Settings, values, source)
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
+            into[key] = {**into[key], **value}
+        else:
+            into[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _read_file(path: Path | None) -> tuple[dict[str, Any], str]:
+    if path is None:
+        path = Path(CONFIG_FILE)
+        if not path.exists():
+            return {}, "settings"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")), str(path)
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist") from None
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigError(f"{path} cannot be read: {e}") from None
+    except tomllib.TOMLDecodeError as e:
+        raise ConfigError(f"{path} is not valid TOML: {e}") from None
+
+
+def _build(model: Any, values: Mapping[str, Any], source: str) -> Any:
+    try:
+        return model(**values)
+    except ValidationError as e:
+        first = e.errors()[0]
+        where = ".".join(str(p) for p in first["loc"])
+        text = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            text = f"there is no such setting (known: {', '.join(sorted(model.model_fields))})"
+        raise ConfigError(f"{source}: {where + ': ' if where else ''}{text}") from None
