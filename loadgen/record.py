@@ -64,6 +64,7 @@ class RequestRecord:
     ttft_ms: float | None = None
     ttfa_ms: float | None = None
     e2e_ms: float | None = None
+    complete_ms: float | None = None  # the end of the response as seen, or of the request where it broke off
     tpot_ms: float | None = None
     # The connection, the generator's own lag, and how far a time may be off.
     connect_ms: float | None = None
