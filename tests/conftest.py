@@ -1,0 +1,52 @@
+"""Servers for tests: the real ones (installed by `make test`) and the simulated ones, each once a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from engine_install import SetupError  # noqa: E402
+from engine_server import RealServer  # noqa: E402
+
+
+def required(kind: str) -> bool:
+    """Whether a missing real server is a failure. LOADGEN_REQUIRE_REAL lists kinds (`llamacpp,vllm`; 1 is the first);
+    in continuous integration llama.cpp is required, because a skipped test there would be read as a passed one."""
+    asked = os.environ.get("LOADGEN_REQUIRE_REAL", "")
+    kinds = {"llamacpp"} if asked == "1" else {part.strip() for part in asked.split(",") if part.strip()}
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        kinds.add("llamacpp")
+    return kind in kinds
+
+
+def _real(kind: str, **options: int) -> Iterator[RealServer]:
+    try:
+        server = RealServer(kind, **options)
+    except SetupError as e:
+        if required(kind):
+            pytest.fail(str(e), pytrace=False)
+        pytest.skip(str(e))
+    try:
+        with server:
+            yield server
+    except SetupError as e:  # installed, and does not start: never a reason to skip
+        pytest.fail(str(e), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def real_llamacpp() -> Iterator[RealServer]:
+    """llama.cpp's own server with SmolLM2-135M: 4 slots of 4,096 tokens. `.url`, `.log`."""
+    yield from _real("llamacpp")
+
+
+@pytest.fixture(scope="session")
+def real_vllm() -> Iterator[RealServer]:
+    """The real vLLM on CPU with the same weights; 4,096 tokens of context. `.url`, `.log`."""
+    yield from _real("vllm")
