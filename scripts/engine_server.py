@@ -38,37 +38,44 @@ def free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def command(kind: str, port: int, *, slots: int = 4, context: int = 16384) -> tuple[list[str], dict[str, str]]:
-    """The command line and the extra environment of a server; SetupError when it is not installed.
+# fmt: off
+def llamacpp_command(port: int, slots: int, context: int) -> list[str]:
+    """llama.cpp's server: `slots` requests at once, `context` tokens each. SetupError when not installed."""
+    venv = llamacpp_venv()
+    return [
+        str(venv / "bin" / "python"), str(ROOT / "scripts" / "serve_llamacpp.py"),
+        "--model", str(model_file(venv)), "--alias", MODEL_NAME, "--port", str(port),
+        "--slots", str(slots), "--context", str(context * slots),
+    ]
 
-    `context` is the whole of llama.cpp's slots together; one vLLM request may take a slot's share of it.
-    """
-    if kind == "llamacpp":
-        venv = llamacpp_venv()
-        return [
-            str(venv / "bin" / "python"), str(ROOT / "scripts" / "serve_llamacpp.py"),
-            "--model", str(model_file(venv)), "--alias", MODEL_NAME, "--port", str(port),
-            "--slots", str(slots), "--context", str(context),
-        ], {}  # fmt: skip
+
+def vllm_command(port: int, slots: int, context: int) -> list[str]:
+    """vLLM on CPU: at most `slots` requests at once, `context` tokens each. SetupError when not installed."""
     program, model = vllm_venv() / "bin" / "vllm", converted_model()
     if not program.exists() or not (model / "config.json").exists():
         raise SetupError("vLLM is not installed here: run `python scripts/real_engines.py install vllm`")
     return [
         str(program), "serve", str(model), "--served-model-name", MODEL_NAME, "--host", "127.0.0.1",
-        "--port", str(port), "--enforce-eager", "--dtype", "float32", "--max-model-len", str(context // slots),
-        "--max-num-seqs", "16", "--distributed-executor-backend", "uni",
-    ], VLLM_ENV  # fmt: skip
+        "--port", str(port), "--enforce-eager", "--dtype", "float32", "--max-model-len", str(context),
+        "--max-num-seqs", str(slots), "--distributed-executor-backend", "uni",
+    ]
+# fmt: on
+
+
+_KINDS = {"llamacpp": (llamacpp_command, {}, 4), "vllm": (vllm_command, VLLM_ENV, 16)}
 
 
 class RealServer:
-    """A server process that answers /health with 200 once `start` has returned. Its output goes to `log`."""
+    """A server process, ready (/health says 200) inside the `with` block. Its output goes to `log`."""
 
-    def __init__(self, kind: str, port: int = 0, *, slots: int = 4, context: int = 16384) -> None:
+    def __init__(self, kind: str, port: int = 0, *, slots: int | None = None, context: int = 4096) -> None:
         self.kind = kind
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log: Path = LOGS / f"{kind}-{self.port}.log"
-        self._command, self._env = command(kind, self.port, slots=slots, context=context)
+        make_command, env, usual_slots = _KINDS[kind]
+        self._command = make_command(self.port, slots or usual_slots, context)
+        self._env = env
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> RealServer:
@@ -80,7 +87,9 @@ class RealServer:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
+    ) -> None:
         self.stop()
 
     @property
@@ -103,7 +112,7 @@ class RealServer:
             atexit.register(self.stop)
 
     def wait_ready(self) -> None:
-        """Poll /health until it says 200; SetupError with the log's name if the server ends or takes too long."""
+        """Poll /health until it says 200; SetupError that names the log if the server ends or is too slow."""
         limit = time.monotonic() + READY_S[self.kind]
         while not answers(self.url):
             if self._process is not None and self._process.poll() is not None:
@@ -113,7 +122,8 @@ class RealServer:
                 )
             if time.monotonic() > limit:
                 raise SetupError(
-                    f"the {self.kind} server was not ready after {READY_S[self.kind]:.0f} s; its output is in {self.log}"
+                    f"the {self.kind} server was not ready after {READY_S[self.kind]:.0f} s; "
+                    f"its output is in {self.log}"
                 )
             time.sleep(0.1)
 

@@ -1,7 +1,7 @@
-"""gguf_to_hf.py MODEL.gguf FOLDER: write a GGUF model's weights and tokenizer as a folder that vLLM can serve.
+"""gguf_to_hf.py MODEL.gguf FOLDER: a GGUF model's weights and tokenizer as a folder that vLLM can serve.
 
-Run with the Python of vLLM's environment (transformers, gguf, accelerate). Q4 weights come out as bfloat16 of the same
-values, so that both servers compute with the same numbers.
+Run with the Python of vLLM's environment (transformers, gguf, accelerate). Q4 weights come out as bfloat16 of
+the same values, so that both servers compute with the same numbers.
 """
 
 import sys

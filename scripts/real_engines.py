@@ -20,7 +20,9 @@ PORTS = {"vllm": 8000, "llamacpp": 8001}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("action", choices=("install", "start", "stop", "status"))
     parser.add_argument("kind", nargs="?", choices=tuple(PORTS))
     parser.add_argument("--port", type=int, help="default: 8000 for vLLM, 8001 for llama.cpp")
@@ -77,7 +79,7 @@ def status() -> None:
     for kind in PORTS:
         installed = (CACHE / kind / ".step-packages").exists()
         pid = running(kind)
-        print(f"{kind:9} {'installed' if installed else 'not installed':14} {f'running, pid {pid}' if pid else '-'}")
+        print(f"{kind:9} {'installed' if installed else '-':10} {f'running, pid {pid}' if pid else '-'}")
 
 
 def running(kind: str) -> int | None:

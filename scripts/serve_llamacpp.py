@@ -1,4 +1,4 @@
-"""llama.cpp's own HTTP server (the llama-server code inside the xllamacpp wheel) in this process, until SIGTERM.
+"""llama.cpp's own HTTP server (llama-server's code, in the xllamacpp wheel), until SIGTERM.
 
 Run with the Python of llama.cpp's environment. Context is divided by the slots, as with llama-server's -np.
 """

@@ -17,10 +17,14 @@ from engine_server import RealServer  # noqa: E402
 
 
 def required(kind: str) -> bool:
-    """Whether a missing real server is a failure. LOADGEN_REQUIRE_REAL lists kinds (`llamacpp,vllm`; 1 is the first);
-    in continuous integration llama.cpp is required, because a skipped test there would be read as a passed one."""
+    """Whether a missing real server is a failure: LOADGEN_REQUIRE_REAL lists such kinds (`llamacpp,vllm`).
+
+    Continuous integration requires llama.cpp: a skipped test there would be read as a passed one.
+    """
     asked = os.environ.get("LOADGEN_REQUIRE_REAL", "")
-    kinds = {"llamacpp"} if asked == "1" else {part.strip() for part in asked.split(",") if part.strip()}
+    kinds = {part.strip() for part in asked.split(",")}
+    if asked == "1":
+        kinds.add("llamacpp")
     if os.environ.get("CI", "").lower() in ("1", "true"):
         kinds.add("llamacpp")
     return kind in kinds
