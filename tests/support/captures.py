@@ -138,7 +138,7 @@ def _capture(engine: str, case: str, data: bytes) -> Capture:
 
 
 def _dechunk(data: bytes) -> tuple[list[bytes], bool]:
-    chunks = []
+    chunks: list[bytes] = []
     at = 0
     while (line_end := data.find(b"\r\n", at)) >= 0:
         size = int(data[at:line_end].split(b";")[0], 16)

@@ -1,0 +1,96 @@
+"""preflight.check: is this engine fit for this run? Asked before any load is sent."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from loadgen.config import Settings
+
+from .errors import EngineError
+from .info import EngineInfo
+from .openai import OpenAIEngine
+
+
+def check(engine: OpenAIEngine, settings: Settings) -> EngineInfo:
+    """What the engine is, if it can do the run.
+
+    EngineError, one sentence with what to do next, when it does not answer, still loads its model, is of
+    another kind, serves another model than asked, or has a context too short for prompt and output.
+    """
+    health = engine.health()
+    if not health.ready:
+        raise EngineError(health.text, health.reason)
+    info = engine.identify()
+    check_model(info, engine)
+    check_context(info, settings)
+    if info.slots is not None and settings.users > info.slots and settings.residency != "parallel":
+        info.notes.append(
+            f"{settings.users} users share {info.slots} slots: the others wait in the server's queue, "
+            "and TTFT holds that wait (llama-server -np)"
+        )
+    return info
+
+
+def check_model(info: EngineInfo, engine: OpenAIEngine) -> None:
+    """Raises EngineError if the settings name a model that the server does not have, or must and do not."""
+    asked = engine.spec.model
+    table = f"[engines.{info.name}] of loadgen.toml"
+    if asked is None:
+        if info.model is None:
+            raise EngineError(
+                f"engine {info.name}: {info.url} serves no model: load one, or name it as model in {table}",
+                "model",
+            )
+        if engine.kind == "openai" and len(info.models) > 1:
+            raise EngineError(
+                f"engine {info.name}: {info.url} serves {_listed(info.models)}: "
+                f"say which one with model = '...' in {table}",
+                "model",
+            )
+        return
+    # llama.cpp answers whatever model is named, so a wrong one shows only here.
+    known = {*info.models, *_file_names(info)}
+    if info.models and asked not in known:
+        raise EngineError(
+            f"engine {info.name}: {info.url} serves {_listed(info.models)}, not {asked}: "
+            f"change model in {table}, or start the server with that model",
+            "model",
+        )
+
+
+def check_context(info: EngineInfo, settings: Settings) -> None:
+    """Raises EngineError if prompt and output together are longer than one request may be."""
+    if info.context is None:
+        return
+    prompt = 0 if settings.prompt_file else settings.prompt_tokens
+    need = prompt + settings.output_tokens
+    if need <= info.context:
+        return
+    asked = (
+        f"{prompt} prompt and {settings.output_tokens} output tokens" if prompt else f"{need} output tokens"
+    )
+    if info.kind == "llamacpp":
+        slots = info.slots or 1
+        cure = f"start it with -c {need * slots} -np {slots}" if slots > 1 else f"start it with -c {need}"
+        where = "in each slot" if slots > 1 else "as context"
+    else:
+        cure = f"start it with --max-model-len {need}" if info.kind == "vllm" else "take a longer one"
+        where = "as context"
+    raise EngineError(
+        f"engine {info.name}: {info.url} has {info.context} tokens {where}, too few for {asked}: {cure}, "
+        "or lower --prompt-tokens or --output-tokens",
+        "context",
+    )
+
+
+def _file_names(info: EngineInfo) -> set[str]:
+    path = info.facts.get("model_path") or info.facts.get("model_root")
+    if not path:
+        return set()
+    name = PurePosixPath(str(path).replace("\\", "/")).name
+    return {str(path), name, name.removesuffix(".gguf"), str(info.facts.get("model_alias", name))}
+
+
+def _listed(models: tuple[str, ...]) -> str:
+    shown = ", ".join(models[:5])
+    return shown + (f" and {len(models) - 5} more" if len(models) > 5 else "")
