@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -36,6 +36,9 @@ class ConfigError(Exception):
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+_M = TypeVar("_M", bound=_Model)
 
 
 class EngineSpec(_Model):
@@ -92,10 +95,10 @@ class EngineSpec(_Model):
 class Timeouts(_Model):
     """Limits of one request, in seconds."""
 
-    connect_s: float = Field(10.0, gt=0)
-    first_token_s: float = Field(300.0, gt=0)
-    gap_s: float = Field(60.0, gt=0)
-    total_s: float = Field(1800.0, gt=0)
+    connect_s: float = Field(default=10.0, gt=0)
+    first_token_s: float = Field(default=300.0, gt=0)
+    gap_s: float = Field(default=60.0, gt=0)
+    total_s: float = Field(default=1800.0, gt=0)
 
 
 class Settings(_Model):
@@ -104,21 +107,21 @@ class Settings(_Model):
     engines: tuple[EngineSpec, ...] = ()
     scenario: str = "concurrency"
     api: Literal["chat", "completions"] = "chat"
-    users: int = Field(16, ge=1)
-    blocks: int = Field(6, ge=1)
-    turn_requests: int = Field(64, ge=1)
-    warmup_requests: int = Field(2, ge=0)
-    warmup_max_s: float = Field(30.0, ge=0)
-    cooldown_s: float = Field(5.0, ge=0)
-    prompt_tokens: int = Field(50, ge=1)
-    output_tokens: int = Field(256, ge=1)
+    users: int = Field(default=16, ge=1)
+    blocks: int = Field(default=6, ge=1)
+    turn_requests: int = Field(default=64, ge=1)
+    warmup_requests: int = Field(default=2, ge=0)
+    warmup_max_s: float = Field(default=30.0, ge=0)
+    cooldown_s: float = Field(default=5.0, ge=0)
+    prompt_tokens: int = Field(default=50, ge=1)
+    output_tokens: int = Field(default=256, ge=1)
     prompt_file: Path | None = None
     seed: int = 1
     arrival: Literal["burst", "staggered"] = "burst"
     thinking: Literal["off", "on"] = "off"
-    temperature: float = Field(0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0)
     residency: Literal["shared", "exclusive", "parallel"] = "shared"
-    ready_timeout_s: float = Field(600.0, gt=0)
+    ready_timeout_s: float = Field(default=600.0, gt=0)
     runs_dir: Path = Path("runs")
     timeouts: Timeouts = Timeouts()
 
@@ -209,7 +212,9 @@ def load_settings(
             if spec.name in known:
                 base = known[spec.name].model_dump()
                 spec = _build(
-                    EngineSpec, {**base, "kind": spec.kind, "url": spec.url, "named": True}, f"--engine {text}"
+                    EngineSpec,
+                    {**base, "kind": spec.kind, "url": spec.url, "named": True},
+                    f"--engine {text}",
                 )
             engines.append(spec)
     if not engines:
@@ -245,7 +250,7 @@ def _read_file(path: Path | None) -> tuple[dict[str, Any], str]:
         raise ConfigError(f"{path} is not valid TOML: {e}") from None
 
 
-def _build(model: Any, values: Mapping[str, Any], source: str) -> Any:
+def _build(model: type[_M], values: Mapping[str, Any], source: str) -> _M:
     try:
         return model(**values)
     except ValidationError as e:
