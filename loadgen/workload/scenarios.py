@@ -1,0 +1,47 @@
+"""The three workloads of the reference experiment, as data.
+
+A scenario only lends defaults: file, environment and flags win over it (see `loadgen.config`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Defaults of one workload.
+
+    `turn_requests` is N, the number of prompts of one turn on one engine; `prompt_tokens` counts the chat
+    template in; `run_time_s` is the limit (seconds) that stops a run which nobody gave a limit, far beyond
+    what the blocks need on a machine of ordinary speed.
+    """
+
+    name: str
+    title: str
+    users: int
+    prompt_tokens: int
+    turn_requests: int
+    output_tokens: int = 256
+    blocks: int = 6
+    run_time_s: int = 3600
+
+    def defaults(self) -> dict[str, Any]:
+        """What this scenario lends to Settings."""
+        return {
+            "scenario": self.name,
+            "users": self.users,
+            "prompt_tokens": self.prompt_tokens,
+            "turn_requests": self.turn_requests,
+            "output_tokens": self.output_tokens,
+            "blocks": self.blocks,
+        }
+
+
+SINGLE_USER = Scenario("single_user", "one user, short prompt", users=1, prompt_tokens=50, turn_requests=8)
+LONG_PROMPT = Scenario("long_prompt", "one user, long prompt", users=1, prompt_tokens=2000, turn_requests=6)
+CONCURRENCY = Scenario("concurrency", "16 users at once", users=16, prompt_tokens=50, turn_requests=64)
+
+SCENARIOS: dict[str, Scenario] = {s.name: s for s in (SINGLE_USER, LONG_PROMPT, CONCURRENCY)}
+REFERENCE: tuple[str, ...] = tuple(SCENARIOS)
