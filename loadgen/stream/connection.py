@@ -189,7 +189,9 @@ class Connection:
                     self._send_raw(self._outgoing.read(), deadline)
                     data = self._recv_raw(deadline)
                     if not data:
-                        raise ConnectError(outcome.TLS, "the server closed during the TLS handshake") from None
+                        raise ConnectError(
+                            outcome.TLS, "the server closed during the TLS handshake"
+                        ) from None
                     self._incoming.write(data)
             self._send_raw(self._outgoing.read(), deadline)
         except ssl.SSLCertVerificationError as e:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import gevent.event
 import httptools
@@ -261,7 +260,7 @@ class Exchange:
             record.error_text = verdict.error_text[:2000] if verdict.error_text else None
         record.status = self.status
         record.response_id = t.response_id
-        record.finish_reason = _first(t.tally.finish_reasons)
+        record.finish_reason = t.tally.finish_reason
         record.sent_ns = self.sent_ns
         record.clock = clock.KERNEL if self.stamped else clock.READ
         record.clock_step = self.clock_step
@@ -291,18 +290,13 @@ class Exchange:
     def _fill_tokens(self, record: RequestRecord) -> None:
         t = self.timeline
         usage = t.tally.usage()
-        timings = t.tally.timings
         record.asked_output_tokens = self.asked_output_tokens
         record.prompt_tokens = usage.prompt_tokens
         record.cached_tokens = usage.cached_tokens
-        record.server_timings = timings
-        if timings is not None and record.cached_tokens is None:
-            record.cached_tokens = timings.get("cache_n")
+        record.server_timings = t.tally.timings
         texts = len(t.text_ns)
         if usage.output_tokens is not None:
-            record.output_tokens, record.token_source = usage.output_tokens, "usage"
-        elif timings is not None and timings.get("predicted_n") is not None:
-            record.output_tokens, record.token_source = int(timings["predicted_n"]), "timings"
+            record.output_tokens, record.token_source = usage.output_tokens, t.tally.token_source
         elif texts:
             record.output_tokens, record.token_source = texts, "events"
         if record.event_tokens:
@@ -337,12 +331,6 @@ def tpot_ms(
 
 def _to_ms(ns: int | None) -> float | None:
     return None if ns is None else ns / 1e6
-
-
-def _first(values: Any) -> str | None:
-    for value in values:
-        return str(value)
-    return None
 
 
 def _plain_error(status: int, body: bytes) -> str:

@@ -73,7 +73,9 @@ def learn(segment: bytes, data: bytes, chunk: Chunk, decode: Callable[[bytes], C
         head, tail = data[: at + 1], data[at + len(literal) - 1 :]
         if all(_is_chunk_with(head, tail, probe, chunk, field, decode) for probe in _PROBES):
             start = segment.index(data)
-            return TextTemplate(segment[:start] + head, tail + segment[start + len(data) :], field != "answer")
+            return TextTemplate(
+                segment[:start] + head, tail + segment[start + len(data) :], field != "answer"
+            )
         at = data.find(literal, at + 1)
     return None
 

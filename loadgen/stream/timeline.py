@@ -128,8 +128,8 @@ class Timeline:
 
     @property
     def finished(self) -> bool:
-        """The server said that it was through: [DONE], or a finish reason."""
-        return self.done or bool(self.tally.finish_reasons)
+        """The server said that it was through: [DONE], or a finish reason for every choice."""
+        return self.done or self.tally.finished
 
     @property
     def pings(self) -> int:
