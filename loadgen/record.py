@@ -86,7 +86,7 @@ class RequestRecord:
     token_source: str | None = None
     server_timings: dict[str, Any] | None = None
     # The stream itself.
-    bytes: int = 0
+    response_bytes: int = 0
     events: int = 0
     coalesced_events: int = 0
     coalesced_error_ms: float = 0.0

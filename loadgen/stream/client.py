@@ -13,7 +13,7 @@ from loadgen.config import EngineSpec, Timeouts
 from loadgen.engines.chunk import Chunk
 from loadgen.record import FAILED
 from loadgen.stream import clock, outcome
-from loadgen.stream.connection import Connection, ConnectError, Endpoint
+from loadgen.stream.connection import ConnectError, Connection, Endpoint
 from loadgen.stream.exchange import Exchange
 from loadgen.stream.reader import Reader
 

@@ -12,7 +12,7 @@ import struct
 import sys
 import time
 
-# Not in the socket module of Python 3.10-3.13. asm-generic's number; the few others do not run CPython wheels.
+# Not in the socket module of Python 3.10-3.13: asm-generic's number.
 SO_TIMESTAMPNS = 35
 STAMPS_SUPPORTED = sys.platform == "linux" and struct.calcsize("l") == 8
 TIMESPEC = struct.Struct("qq")

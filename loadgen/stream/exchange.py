@@ -278,7 +278,7 @@ class Exchange:
         record.connection_reused = self.reused
         record.send_lag_ms = _to_ms(self.send_lag_ns)
         record.read_lag_ms = self.read_lag_ns / 1e6
-        record.bytes = self.bytes
+        record.response_bytes = self.bytes
         record.events = t.events
         record.event_us = [ns // 1000 for ns in t.text_ns]
         record.event_tokens = t.event_tokens

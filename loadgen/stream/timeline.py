@@ -2,7 +2,8 @@
 
 All times are nanoseconds since `sent`. A piece's `floor_ns` is None when its time is exact; else the piece
 had waited in the kernel together with a later one whose time it bears, and it arrived somewhere in
-(floor_ns, time]: such events are marked, counted, and their largest possible error is kept. No time is made up.
+(floor_ns, time]: such events are marked, counted, and their largest possible error is kept. No time is
+made up.
 """
 
 from __future__ import annotations

@@ -104,8 +104,7 @@ def test_comments_are_counted() -> None:
 def test_an_endless_event_is_refused(pieces: list[bytes]) -> None:
     decoder = SSEDecoder(limit=64)
     with pytest.raises(EventTooLarge):
-        for piece in pieces:
-            decoder.feed(piece)
+        [decoder.feed(piece) for piece in pieces]
 
 
 LINE_END = st.sampled_from([b"\n", b"\r", b"\r\n"])
