@@ -74,4 +74,7 @@ def _body_text(body: bytes) -> str:
 
 
 def _dump(data: Any) -> str:
-    return orjson.dumps(data).decode()
+    try:
+        return orjson.dumps(data).decode()
+    except TypeError:  # nested too deeply, or a number beyond 64 bits
+        return "an error that cannot be shown"
