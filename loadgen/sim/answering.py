@@ -244,7 +244,7 @@ class Answering:
             self._write_whole(200, self.dialect.whole(a), "completed")
 
     def _write_whole(self, status: int, body: bytes, outcome: str) -> None:
-        close = self.close or status >= 400 and self.dialect.kind == "llamacpp"
+        close = self.close or (status >= 400 and self.dialect.kind == "llamacpp")
         self.truth.status = status
         head = self.dialect.head(status, stream=False, close=close, length=len(body))
         if self.plan.gzip or self.plan.content_type or self.plan.close:

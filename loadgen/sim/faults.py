@@ -100,7 +100,9 @@ FAULTS: dict[str, Fault] = {
     "cr": Fault("lines of the stream end in CR alone", "", _set("newline", "cr")),
     "mixed-newlines": Fault("every line ends in LF, CR or CRLF by turns", "", _set("newline", "mixed")),
     "no-space": Fault("`data:{` without the space", "", _set("space", False)),
-    "fields": Fault("events have id, event and retry lines, and comments between them", "", _set("fields", True)),
+    "fields": Fault(
+        "events have id, event and retry lines, and comments between them", "", _set("fields", True)
+    ),
     "bom": Fault("the stream begins with a byte order mark", "", _set("bom", True)),
     "ping": Fault("a comment line before every Nth event", "1", _arg("ping_every", int)),
     "no-blank-end": Fault("the blank line after the last event is missing", "", _set("blank_end", False)),
@@ -118,23 +120,33 @@ FAULTS: dict[str, Fault] = {
     "no-finish": Fault("no finish_reason, no [DONE]", "", _set("finish", False)),
     "no-usage": Fault("no usage and no timings, though asked for", "", _set("usage", False)),
     "error": Fault("an error object in the 200 stream after N tokens", "4", _arg("error_after", int)),
-    "split": Fault("every event in writes of N bytes, 1 ms apart (0: cut anywhere)", "0", _arg("split", lambda a: int(a) or -1)),
-    "split-utf8": Fault("writes end in the middle of characters (and the text has many)", "", _set("split_utf8", True)),
+    "split": Fault(
+        "every event in writes of N bytes, 1 ms apart (0: cut anywhere)",
+        "0",
+        _arg("split", lambda a: int(a) or -1),
+    ),
+    "split-utf8": Fault(
+        "writes end in the middle of characters (and the text has many)", "", _set("split_utf8", True)
+    ),
     "coalesce": Fault("N events in one write", "4", _arg("coalesce", int)),
     "delay": Fault("every 8th event, and what comes behind it, N ms late", "40", _arg("delay_s", _ms)),
     "slow-headers": Fault("the head byte by byte, N ms apart", "1", _arg("head_byte_s", _ms)),
     "trickled-head": Fault("the head in N pieces, 5 ms apart", "3", _arg("head_pieces", int)),
     "reset": Fault("the connection is reset after N tokens", "4", _arg("reset_after", int)),
-    "close": Fault("the connection is closed after N tokens, in the middle of the stream", "4", _arg("close_after", int)),
+    "close": Fault(
+        "the connection is closed after N tokens, in the middle of the stream", "4", _arg("close_after", int)
+    ),
     "stall": Fault("after N tokens never another byte", "4", _arg("stall_after", int)),
     "429": Fault("429 Too Many Requests", "", _set("status", 429)),
     "500": Fault("500 Internal Server Error", "", _set("status", 500)),
     "503": Fault("503, the model is loading", "", _set("status", 503)),
     "gzip": Fault("the body is compressed, though nobody accepts it", "", _set("gzip", True)),
     "connection-close": Fault("Connection: close, and it is closed", "", _set("close", True)),
-    "http10": Fault("an HTTP/1.0 answer: no chunks, the end is the connection's end", "", _set("http10", True)),
+    "http10": Fault(
+        "an HTTP/1.0 answer: no chunks, the end is the connection's end", "", _set("http10", True)
+    ),
     "content-type": Fault("the content type is ARG", "text/html", _arg("content_type", str)),
-}  # fmt: skip
+}
 
 
 def parse_fault(text: str) -> tuple[str, str, float]:
@@ -151,14 +163,16 @@ def parse_fault(text: str) -> tuple[str, str, float]:
         share = float(share_text)
         fault.apply(Plan(), arg)
     except ValueError:
-        raise FaultError(f"fault {text!r} is not NAME[:ARG][@SHARE], for example {name}:{fault.default or 1}@0.5") from None
+        raise FaultError(
+            f"fault {text!r} is not NAME[:ARG][@SHARE], for example {name}:{fault.default or 1}@0.5"
+        ) from None
     if not 0 <= share <= 1:
         raise FaultError(f"fault {text!r}: the share after @ is from 0 to 1")
     return name, arg, share
 
 
 def make_plan(standing: Iterable[tuple[str, str, float]], asked: str, rng: random.Random) -> Plan:
-    """The plan of one request: the server's standing faults by their shares, and those the request asks for."""
+    """The plan of one request: the server's standing faults by share, and what the request asks for."""
     plan = Plan()
     chosen = [(name, arg) for name, arg, share in standing if share >= 1 or rng.random() < share]
     chosen += [parse_fault(part)[:2] for part in asked.split(",") if part.strip()]

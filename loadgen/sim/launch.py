@@ -37,6 +37,7 @@ class SimProcess:
             os.close(fd)
             options["log"] = self._own_log
         self._log = Path(options["log"])
+        self._records: list[dict[str, Any]] = []
         command = [sys.executable, "-m", "loadgen.sim", "--kind", kind, "--port", str(port)]
         for name, value in options.items():
             flag = "--" + name.replace("_", "-")
@@ -86,8 +87,6 @@ class SimProcess:
             return self._records
         lines = self._log.read_bytes().split(b"\n")
         return [json.loads(line) for line in lines[:-1]]
-
-    _records: list[dict[str, Any]] = []
 
     def stop(self) -> None:
         """End the process (it finishes its log first). Harmless when it has ended."""

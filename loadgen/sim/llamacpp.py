@@ -37,7 +37,11 @@ class LlamaDialect:
         if process_start is not None:
             lines.append(f"Process-Start-Time-Unix: {process_start}")
         if stream:
-            lines += ["X-Accel-Buffering: no", "Content-Type: text/event-stream", "Transfer-Encoding: chunked"]
+            lines += [
+                "X-Accel-Buffering: no",
+                "Content-Type: text/event-stream",
+                "Transfer-Encoding: chunked",
+            ]
         else:
             lines += [f"Content-Type: {content_type}", f"Content-Length: {length}"]
         closes = close or status >= 400
@@ -53,19 +57,22 @@ class LlamaDialect:
         head = b'{"choices":[%b],"created":%d,' % (choices, a.created)
         ident, model = json_text(a.id), json_text(a.model)
         if a.request.chat:
-            return head + b'"id":%b,"model":%b,"system_fingerprint":"%b","object":"chat.completion.chunk"%b%b}' % (
-                ident, model, BUILD.encode(), usage, rest,
-            )  # fmt: skip
-        return head + b'"model":%b,"system_fingerprint":"%b","object":"text_completion"%b,"id":%b%b}' % (
-            model, BUILD.encode(), usage, ident, rest,
-        )  # fmt: skip
+            tail = b'"id":%b,"model":%b,"system_fingerprint":"%b","object":"chat.completion.chunk"%b%b}'
+            return head + tail % (ident, model, BUILD.encode(), usage, rest)
+        tail = b'"model":%b,"system_fingerprint":"%b","object":"text_completion"%b,"id":%b%b}'
+        return head + tail % (model, BUILD.encode(), usage, ident, rest)
 
-    def _choice(self, a: Answer, c: Choice, delta: bytes, finish: bytes = b"null", logprobs: bytes = b"") -> bytes:
+    def _choice(
+        self, a: Answer, c: Choice, delta: bytes, finish: bytes = b"null", logprobs: bytes = b""
+    ) -> bytes:
         if a.request.chat:
             return b'{"finish_reason":%b,"index":%d,"delta":{%b}%b}' % (finish, c.index, delta, logprobs)
         return b'{"text":%b,"index":%d,"logprobs":%b,"finish_reason":%b}' % (
-            delta, c.index, logprobs or b"null", finish,
-        )  # fmt: skip
+            delta,
+            c.index,
+            logprobs or b"null",
+            finish,
+        )
 
     def _role(self, a: Answer, c: Choice, rest: bytes = b"") -> bytes:
         return self._frame(a, self._choice(a, c, b'"role":"assistant","content":null'), rest)
@@ -79,8 +86,11 @@ class LlamaDialect:
         if not a.request.return_progress:
             return []
         rest = b',"prompt_progress":{"total":%d,"cache":%d,"processed":%d,"time_ms":%d}' % (
-            len(a.request.prompt), c.job.cached, done, ms,
-        )  # fmt: skip
+            len(a.request.prompt),
+            c.job.cached,
+            done,
+            ms,
+        )
         if a.request.chat:
             return [[self._role(a, c, rest)]]
         return [[self._frame(a, self._choice(a, c, b'""'), rest)]]
@@ -103,7 +113,9 @@ class LlamaDialect:
                 chunk = [self._role(a, c)] if first else []
                 if logprobs:
                     logprobs = b',"logprobs":' + logprobs
-                chunk.append(self._frame(a, self._choice(a, c, _delta(a, text, reasoning), logprobs=logprobs), rest))
+                chunk.append(
+                    self._frame(a, self._choice(a, c, _delta(a, text, reasoning), logprobs=logprobs), rest)
+                )
             else:
                 chunk = [self._frame(a, self._choice(a, c, json_text(text), logprobs=logprobs), rest)]
         return [], chunk, [self._last(a, c)] if c.finished else []
@@ -128,7 +140,11 @@ class LlamaDialect:
 
     def on_failure(self, message: str = "", status: int = 500) -> list[Payloads]:
         """An error in a stream that has begun; no [DONE] comes after it."""
-        error = {"code": status, "message": message or "Context size has been exceeded.", "type": "server_error"}
+        error = {
+            "code": status,
+            "message": message or "Context size has been exceeded.",
+            "type": "server_error",
+        }
         return [[orjson.dumps({"error": error})]]
 
     def whole(self, a: Answer) -> bytes:
@@ -144,12 +160,21 @@ class LlamaDialect:
                 message = {"role": "assistant", "content": text}
                 if reasoning:
                     message["reasoning_content"] = reasoning
-                choice: dict[str, Any] = {"finish_reason": c.finish_reason, "index": c.index, "message": message}
+                choice: dict[str, Any] = {
+                    "finish_reason": c.finish_reason,
+                    "index": c.index,
+                    "message": message,
+                }
                 if r.logprobs is not None:
                     choice["logprobs"] = _logprobs(list(c.job.output), r.logprobs)
             else:
                 logprobs = None if r.logprobs is None else _logprobs(list(c.job.output), r.logprobs)
-                choice = {"text": text, "index": c.index, "logprobs": logprobs, "finish_reason": c.finish_reason}
+                choice = {
+                    "text": text,
+                    "index": c.index,
+                    "logprobs": logprobs,
+                    "finish_reason": c.finish_reason,
+                }
             choices.append(choice)
         usage = _usage(a, a.choices[0])
         usage["completion_tokens"] = a.output_tokens()

@@ -31,33 +31,70 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The flags of `loadgen sim`."""
     g = parser.add_argument_group("what to simulate")
     g.add_argument("--kind", choices=(*KINDS, "both"), default="both", help="which engine (default: both)")
-    g.add_argument("--preset", action="append", default=[], metavar="NAME",
-                   help=f"machine and engine to imitate: {', '.join(PRESETS)} (default: the *-v100 ones)")
+    g.add_argument(
+        "--preset",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"machine and engine to imitate: {', '.join(PRESETS)} (default: the *-v100 ones)",
+    )
     g.add_argument("--speed", type=float, default=1.0, metavar="X", help="run X times faster (default: 1)")
-    g.add_argument("--slots", type=int, metavar="N",
-                   help="sequences at once: vLLM's max-num-seqs, llama-server's -np (which divides the context)")
-    g.add_argument("--model", default="", metavar="NAME", help=f"model name (default: {', '.join(MODELS.values())})")
+    g.add_argument(
+        "--slots",
+        type=int,
+        metavar="N",
+        help="sequences at once: vLLM's max-num-seqs, llama-server's -np (which divides the context)",
+    )
+    g.add_argument(
+        "--model", default="", metavar="NAME", help=f"model name (default: {', '.join(MODELS.values())})"
+    )
     g.add_argument("--seed", type=int, default=0, help="decides the texts and which requests get a fault")
-    g.add_argument("--odd-share", type=float, default=0.02, metavar="X",
-                   help="share of words that are emoji or not ASCII (default: 0.02)")
+    g.add_argument(
+        "--odd-share",
+        type=float,
+        default=0.02,
+        metavar="X",
+        help="share of words that are emoji or not ASCII (default: 0.02)",
+    )
     g.add_argument("--no-prefix-cache", action="store_true", help="compute every prompt from its beginning")
     n = parser.add_argument_group("where")
     n.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    n.add_argument("--port", type=int, action="append", default=[], metavar="N",
-                   help="port; with both engines give it twice (default: 8000 vLLM, 8001 llama.cpp; 0: any)")
+    n.add_argument(
+        "--port",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="port; with both engines give it twice (default: 8000 vLLM, 8001 llama.cpp; 0: any)",
+    )
     n.add_argument("--log", metavar="FILE", help="write every request's true times here, a JSON line each")
     b = parser.add_argument_group("misbehaviour")
-    b.add_argument("--fault", action="append", default=[], metavar="NAME[:ARG][@SHARE]",
-                   help="a fault of all requests or a share of them; repeatable (--faults lists them)")
+    b.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME[:ARG][@SHARE]",
+        help="a fault of all requests or a share of them; repeatable (--faults lists them)",
+    )
     b.add_argument("--faults", action="store_true", help="list the faults and leave")
-    b.add_argument("--loading", type=float, default=0.0, metavar="SECONDS",
-                   help="load the model for so long: llama.cpp answers 503, vLLM refuses connections")
-    b.add_argument("--ping", type=float, default=30.0, metavar="SECONDS",
-                   help="llama.cpp's comment after so much silence in a stream (default: 30, 0: never)")
+    b.add_argument(
+        "--loading",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="load the model for so long: llama.cpp answers 503, vLLM refuses connections",
+    )
+    b.add_argument(
+        "--ping",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="llama.cpp's comment after so much silence in a stream (default: 30, 0: never)",
+    )
     c = parser.add_argument_group("constants of the model (each overrides the preset's)")
     for name in _TUNABLE:
         kind = int if name in ("batch_tokens", "context", "kv_tokens", "block") else float
-        c.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=_HELP[name])  # fmt: skip
+        c.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=_HELP[name])
 
 
 def to_options(args: argparse.Namespace) -> list[Options]:
@@ -97,12 +134,21 @@ def to_options(args: argparse.Namespace) -> list[Options]:
         _check(constants)
         out.append(
             Options(
-                kind=kind, host=args.host, port=args.port[i] if args.port else DEFAULT_PORTS[kind],
-                preset=presets[kind], constants=constants, speed=args.speed, model=args.model,
-                loading_s=args.loading, ping_s=args.ping, faults=faults, seed=args.seed, odd_share=args.odd_share,
+                kind=kind,
+                host=args.host,
+                port=args.port[i] if args.port else DEFAULT_PORTS[kind],
+                preset=presets[kind],
+                constants=constants,
+                speed=args.speed,
+                model=args.model,
+                loading_s=args.loading,
+                ping_s=args.ping,
+                faults=faults,
+                seed=args.seed,
+                odd_share=args.odd_share,
                 log=args.log,
             )
-        )  # fmt: skip
+        )
     return out
 
 

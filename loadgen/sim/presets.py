@@ -85,17 +85,30 @@ PRESETS: dict[str, Constants] = {
     ),
     # For tests and benchmarks of clients: TTFT 200 ms, 50 tokens/s, whatever the load.
     "vllm-steady": Constants(
-        kind="vllm", step_s=0.02, overhead_s=0.18, prefill_tok_s=1e9, slots=4096, kv_tokens=16_000_000,
-        batch_tokens=1_000_000, context=32_768,
+        kind="vllm",
+        step_s=0.02,
+        overhead_s=0.18,
+        prefill_tok_s=1e9,
+        slots=4096,
+        kv_tokens=16_000_000,
+        batch_tokens=1_000_000,
+        context=32_768,
     ),
     "llamacpp-steady": Constants(
-        kind="llamacpp", step_s=0.02, overhead_s=0.0, prefill_base_s=0.18, prefill_tok_s=1e9, slots=4096,
-        kv_tokens=16_000_000, batch_tokens=1_000_000, context=32_768,
+        kind="llamacpp",
+        step_s=0.02,
+        overhead_s=0.0,
+        prefill_base_s=0.18,
+        prefill_tok_s=1e9,
+        slots=4096,
+        kv_tokens=16_000_000,
+        batch_tokens=1_000_000,
+        context=32_768,
     ),
     # As fast as the wire: for tests that wait for nothing.
     "vllm-fast": Constants(kind="vllm", step_s=0.001, prefill_tok_s=1e6, kv_tokens=1_000_000, context=32_768),
     "llamacpp-fast": Constants(
         kind="llamacpp", step_s=0.001, prefill_tok_s=1e6, slots=16, kv_tokens=1_000_000, context=32_768
     ),
-}  # fmt: skip
+}
 DEFAULT_PRESET = {"vllm": "vllm-v100", "llamacpp": "llamacpp-v100"}

@@ -49,16 +49,12 @@ class GenRequest:
 
 def vllm_error(status: int, message: str, kind: str = "BadRequestError", param: str | None = None) -> Refusal:
     """vLLM's error shape; a parameter at fault is named in the text as well."""
-    return Refusal(
-        status, {"error": {"message": message, "type": kind, "param": param, "code": status}}
-    )  # fmt: skip
+    return Refusal(status, {"error": {"message": message, "type": kind, "param": param, "code": status}})
 
 
 def _vllm_invalid(loc: str, kind: str, message: str, shown: str, extra: str = "") -> Refusal:
-    text = (
-        f"1 validation error:\n  {{'type': '{kind}', 'loc': '{loc}', 'msg': '{message}', 'input': {shown}{extra}}}"
-    )
-    return vllm_error(400, text, "Bad Request", loc)
+    what = f"'type': '{kind}', 'loc': '{loc}', 'msg': '{message}', 'input': {shown}{extra}"
+    return vllm_error(400, f"1 validation error:\n  {{{what}}}", "Bad Request", loc)
 
 
 def llama_error(status: int, message: str, kind: str = "invalid_request_error", **more: Any) -> Refusal:
@@ -74,7 +70,9 @@ def load_json(kind: str, data: bytes) -> dict[str, Any]:
         try:
             body = json.loads(data)
         except (json.JSONDecodeError, UnicodeDecodeError) as e:
-            line, column, pos = (e.lineno, e.colno, e.pos) if isinstance(e, json.JSONDecodeError) else (1, 1, 0)
+            line, column, pos = (
+                (e.lineno, e.colno, e.pos) if isinstance(e, json.JSONDecodeError) else (1, 1, 0)
+            )
             if kind == "vllm":
                 msg = e.msg if isinstance(e, json.JSONDecodeError) else "not UTF-8"
                 extra = f", 'ctx': {{'error': '{msg}'}}"
@@ -99,7 +97,9 @@ def parse(
     """The request in `data`; raises Refusal as the server of this kind would."""
     if kind == "vllm" and content_type.split(";")[0].strip().lower() != "application/json":
         raise vllm_error(
-            400, "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", "Bad Request"
+            400,
+            "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed",
+            "Bad Request",
         )
     body = load_json(kind, data)
     check = _check_vllm if kind == "vllm" else _check_llama
@@ -108,20 +108,24 @@ def parse(
     if kind == "vllm":
         if not prompt:
             raise vllm_error(
-                400, "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)", param="prompt"
+                400,
+                "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)",
+                param="prompt",
             )
         if len(prompt) > context:
             raise vllm_error(
                 400,
-                f"This model's maximum context length is {context} tokens. However, your prompt contains at least "
-                f"{context + 1} input tokens, which exceeds this limit even without any output tokens. Please "
-                f"reduce the length of the input prompt. (parameter=input_tokens, value={context + 1})",
+                f"This model's maximum context length is {context} tokens. However, your prompt contains "
+                f"at least {context + 1} input tokens, which exceeds this limit even without any output "
+                "tokens. Please reduce the length of the input prompt. "
+                f"(parameter=input_tokens, value={context + 1})",
                 param="input_tokens",
             )
     elif len(prompt) >= context:
         raise llama_error(
             400,
-            f"request ({len(prompt)} tokens) exceeds the available context size ({context} tokens), try increasing it",
+            f"request ({len(prompt)} tokens) exceeds the available context size ({context} tokens), "
+            "try increasing it",
             "exceed_context_size_error",
             n_prompt_tokens=len(prompt),
             n_ctx=context,
@@ -182,7 +186,9 @@ def _check_vllm(body: dict[str, Any], chat: bool, model: str, context: int) -> i
             404, f"The model `{asked}` does not exist. Valid aliases: {model}.", "NotFoundError", "model"
         )
     if chat and not body["messages"]:
-        raise vllm_error(400, "Cannot apply chat template to an empty conversation. Provide at least one message.")
+        raise vllm_error(
+            400, "Cannot apply chat template to an empty conversation. Provide at least one message."
+        )
     if limit is not None and limit > context:
         raise vllm_error(
             400,
@@ -200,7 +206,8 @@ def _check_vllm(body: dict[str, Any], chat: bool, model: str, context: int) -> i
     if temperature < 0:
         raise vllm_error(
             400,
-            f"temperature must be non-negative, got {temperature}. (parameter=temperature, value={temperature})",
+            f"temperature must be non-negative, got {temperature}. "
+            f"(parameter=temperature, value={temperature})",
             param="temperature",
         )
     if limit is None:

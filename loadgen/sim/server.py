@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from loadgen.sim import pages
+from loadgen.sim import llamacpp_pages, vllm_pages
 from loadgen.sim.answering import Answering
 from loadgen.sim.connection import Connection, HttpRequest
 from loadgen.sim.faults import FaultError, Plan, make_plan
 from loadgen.sim.llamacpp import LlamaDialect
 from loadgen.sim.model import Constants, Job, Scheduler
 from loadgen.sim.output import Output
-from loadgen.sim.pages import View
+from loadgen.sim.pages import Page, View
 from loadgen.sim.presets import DEFAULT_PRESET, PRESETS
-from loadgen.sim.request import GenRequest, Refusal, parse
+from loadgen.sim.request import GenRequest, Refusal, load_json, parse
 from loadgen.sim.text import generate
 from loadgen.sim.truthlog import Truth, TruthLog
 from loadgen.sim.vllm import VllmDialect
@@ -139,33 +139,43 @@ class Server:
             return self._error(c, r, e)
         if page is None:
             return self._not_found(c, r, path)
-        how: dict[str, object] = {}
-        if page.content_type:
-            how["content_type"] = page.content_type
-        if page.empty:
-            how["content_type"] = None
-        if page.process_start:
-            how["process_start"] = self.view.started
-        head = self.dialect.head(page.status, stream=False, close=not r.keep_alive, length=len(page.body), **how)  # type: ignore[arg-type]
-        self._write(c, head, page.body, r.keep_alive)
+        self._write(c, self._page_head(page, r), page.body, r.keep_alive)
 
-    def _page(self, path: str, r: HttpRequest) -> pages.Page | None:
-        if r.method == "GET":
-            return pages.get(self.options.kind, path, self.view)
-        if r.method == "POST":
-            return pages.post(self.options.kind, path, r.body, self.view)
+    def _page(self, path: str, r: HttpRequest) -> Page | None:
+        vllm = self.options.kind == "vllm"
+        gets = vllm_pages.GET if vllm else llamacpp_pages.GET
+        posts = vllm_pages.POST if vllm else llamacpp_pages.POST
+        if r.method == "GET" and path in gets:
+            return gets[path](self.view)
+        if r.method == "POST" and path in posts:
+            return posts[path](load_json(self.options.kind, r.body), self.view)
         return None
+
+    def _page_head(self, page: Page, r: HttpRequest) -> bytes:
+        close, n = not r.keep_alive, len(page.body)
+        if isinstance(self.dialect, VllmDialect):
+            kind = None if page.empty else page.content_type or "application/json"
+            return self.dialect.head(200, stream=False, close=close, length=n, content_type=kind)
+        return self.dialect.head(
+            200,
+            stream=False,
+            close=close,
+            length=n,
+            content_type=page.content_type or "application/json; charset=utf-8",
+            process_start=page.process_start,
+        )
 
     def _not_found(self, c: Connection, r: HttpRequest, path: str) -> None:
         if isinstance(self.dialect, LlamaDialect):
             body = {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}}
             return self._error(c, r, Refusal(404, body))
-        posts = {*COMPLETIONS, *pages.paths("vllm", "POST")}
-        gets = pages.paths("vllm", "GET")
-        if path in posts or path in gets:
+        posts = {*COMPLETIONS, *vllm_pages.POST}
+        if path in posts or path in vllm_pages.GET:
             allow = "POST" if path in posts else "GET"
             body_bytes = b'{"detail":"Method Not Allowed"}'
-            head = self.dialect.head(405, stream=False, close=not r.keep_alive, length=len(body_bytes), allow=allow)
+            head = self.dialect.head(
+                405, stream=False, close=not r.keep_alive, length=len(body_bytes), allow=allow
+            )
             return self._write(c, head, body_bytes, r.keep_alive)
         return self._error(c, r, Refusal(404, {"detail": "Not Found"}))
 
@@ -204,7 +214,9 @@ class Server:
                 request_id=r.headers.get("x-request-id"),
             )
         except (Refusal, FaultError) as e:
-            refusal = e if isinstance(e, Refusal) else Refusal(400, {"error": {"message": str(e), "code": 400}})
+            refusal = (
+                e if isinstance(e, Refusal) else Refusal(400, {"error": {"message": str(e), "code": 400}})
+            )
             truth.status = refusal.status
             truth.outcome = "fault" if truth.faults else "refused"
             truth.head(time.monotonic_ns())

@@ -9,17 +9,17 @@ from hashlib import blake2b
 
 from loadgen.sim.tokens import EOS, detokenize, is_half, tokenize
 
-WORDS = (
-    "the of and a to in is that it was for on are as with they at be this from have or by one had not but "
-    "what all were when we there can an your which their said if do will each about how up out them then "
-    "she many some so these would other into has more her two like him see time could no make than first "
-    "been its who now people my made over did down only way find use may water long little very after "
-    "words called just where most know get through back much before go good new write our used me man too "
-    "any day same right look think also around another came come work three word must because does part "
-    "even place well such here take why things help put years different away again off went old number "
-    "river garden winter letter morning island silver engine window captain machine shadow forest quiet "
-    "lantern harbour market bridge travel story thunder whisper careful curious golden distant ordinary"
-).split()
+WORDS = """
+    the of and a to in is that it was for on are as with they at be this from have or by one had not but
+    what all were when we there can an your which their said if do will each about how up out them then
+    she many some so these would other into has more her two like him see time could no make than first
+    been its who now people my made over did down only way find use may water long little very after
+    words called just where most know get through back much before go good new write our used me man too
+    any day same right look think also around another came come work three word must because does part
+    even place well such here take why things help put years different away again off went old number
+    river garden winter letter morning island silver engine window captain machine shadow forest quiet
+    lantern harbour market bridge travel story thunder whisper careful curious golden distant ordinary
+""".split()  # noqa: SIM905
 ODDITIES = ("🦊", "🙂", "🚀", "日本語", "河流", "café", "naïve", "Ελλάδα", "“so it was”", "—", "🧑‍🚀")
 TRICKY = (
     '"usage":{"prompt_tokens":1,"completion_tokens":999}',

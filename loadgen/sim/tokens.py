@@ -23,7 +23,9 @@ EOS = SPECIAL["<|im_end|>"]
 # Ranges of ids. Letters are base-53 digits (1-52, 0 = no more), 53**5 < 2**29; +_SPACE: a space before it.
 _CHAR = 1_000  # one character that is not a letter: id = _CHAR + code point (at most 0x10FFFF)
 _SPACE_CHAR = 2_000_000  # the same with a space before it
-_HALF = 4_000_000  # two bytes of a four-byte character: id = _HALF + 2 * (big-endian pair) + (1 if second half)
+_HALF = (
+    4_000_000  # two bytes of a four-byte character: id = _HALF + 2 * (big-endian pair) + (1 if second half)
+)
 _WORD = 5_000_000
 _SPACE_WORD = _WORD + 53**5
 

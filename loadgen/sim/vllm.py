@@ -34,7 +34,11 @@ class VllmDialect:
         allow: str | None = None,
     ) -> bytes:
         """A response head. `length` is the body's, for answers that are not streamed."""
-        lines = [f"HTTP/1.1 {status} {REASONS[status]}", f"date: {formatdate(usegmt=True)}", "server: uvicorn"]
+        lines = [
+            f"HTTP/1.1 {status} {REASONS[status]}",
+            f"date: {formatdate(usegmt=True)}",
+            "server: uvicorn",
+        ]
         if allow:
             lines.append(f"allow: {allow}")
         if stream:
@@ -60,15 +64,23 @@ class VllmDialect:
     def _frame(self, a: Answer, choices: bytes, rest: bytes = b"") -> bytes:
         kind = b"chat.completion.chunk" if a.request.chat else b"text_completion"
         return b'{"id":%b,"object":"%b","created":%d,"model":%b,"choices":[%b]%b}' % (
-            json_text(a.id), kind, a.created, json_text(a.model), choices, rest,
-        )  # fmt: skip
+            json_text(a.id),
+            kind,
+            a.created,
+            json_text(a.model),
+            choices,
+            rest,
+        )
 
     def _usage(self, a: Answer, output: int, *, details: bool) -> bytes:
         n = len(a.request.prompt)
         tail = b',"completion_tokens_details":null' if details else b""
         return b',"usage":{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d%b}' % (
-            n, n + output, output, tail,
-        )  # fmt: skip
+            n,
+            n + output,
+            output,
+            tail,
+        )
 
     def on_slot(self, a: Answer, c: Choice) -> list[Payloads]:
         return []
@@ -104,8 +116,13 @@ class VllmDialect:
         if r.chat:
             stop = b',"stop_reason":null' if last else b""
             choice = b'{"index":%d,"delta":{%b},"logprobs":%b,"finish_reason":%b%b,"token_ids":%b}' % (
-                c.index, _delta(a, text, reasoning), logprobs, finish, stop, ids,
-            )  # fmt: skip
+                c.index,
+                _delta(a, text, reasoning),
+                logprobs,
+                finish,
+                stop,
+                ids,
+            )
         else:
             prompt_ids = orjson.dumps(r.prompt) if r.return_token_ids and first else b"null"
             choice = (
@@ -144,12 +161,22 @@ class VllmDialect:
             text = c.take(list(c.job.output[parts:]))
             ids = list(c.job.output) if r.return_token_ids else None
             logprobs = None if r.logprobs is None else _logprobs(list(c.job.output), r.logprobs, r.chat)
-            end = {"logprobs": logprobs, "finish_reason": c.finish_reason, "stop_reason": None, "token_ids": ids}
+            end = {
+                "logprobs": logprobs,
+                "finish_reason": c.finish_reason,
+                "stop_reason": None,
+                "token_ids": ids,
+            }
             if r.chat:
                 message = {
-                    "role": "assistant", "content": text, "refusal": None, "annotations": None, "audio": None,
-                    "function_call": None, "reasoning": reasoning,
-                }  # fmt: skip
+                    "role": "assistant",
+                    "content": text,
+                    "refusal": None,
+                    "annotations": None,
+                    "audio": None,
+                    "function_call": None,
+                    "reasoning": reasoning,
+                }
                 choices.append({"index": c.index, "message": message, **end, "routed_experts": None})
             else:
                 more = {"prompt_logprobs": None, "prompt_token_ids": None, "routed_experts": None}
@@ -164,10 +191,13 @@ class VllmDialect:
             "service_tier": None,
             "system_fingerprint": FINGERPRINT,
             "usage": {
-                "prompt_tokens": n, "total_tokens": n + out, "completion_tokens": out,
-                "prompt_tokens_details": None, "completion_tokens_details": None,
+                "prompt_tokens": n,
+                "total_tokens": n + out,
+                "completion_tokens": out,
+                "prompt_tokens_details": None,
+                "completion_tokens_details": None,
             },
-        }  # fmt: skip
+        }
         if r.chat:
             ids = list(r.prompt) if r.return_token_ids else None
             body.update(prompt_logprobs=None, prompt_token_ids=ids, prompt_text=None)

@@ -6,7 +6,7 @@ import random
 import string
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Optional, Protocol
+from typing import Protocol
 
 import orjson
 
@@ -16,9 +16,15 @@ from loadgen.sim.tokens import EOS, is_half, token_bytes
 
 MARK = "X-Loadgen-Simulated"  # the header that no real server sends
 REASONS = {
-    200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 429: "Too Many Requests",
-    500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
-}  # fmt: skip
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+}
 
 
 @lru_cache(maxsize=65536)
@@ -83,7 +89,7 @@ class Answer:
 Payloads = list[bytes]  # JSON texts (or b"[DONE]") that share one HTTP chunk
 
 # The chunks before a token's own, the token's (None: it has no event), and those after it.
-TokenChunks = tuple[list[Payloads], Optional[Payloads], list[Payloads]]
+TokenChunks = tuple[list[Payloads], Payloads | None, list[Payloads]]
 
 
 class Dialect(Protocol):
