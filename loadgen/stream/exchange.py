@@ -126,13 +126,22 @@ class Exchange:
 
     # --- llhttp's callbacks ------------------------------------------------------------------------------
 
+    # Bytes after the end of the response are nobody's: they are ignored, and the connection is not kept.
+
     def on_message_begin(self) -> None:
-        self.headers = {}
+        if self.complete:
+            self.keep_alive = False
+        else:
+            self.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self.complete:
+            return
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
+        if self.complete:
+            return
         status = self._parser.get_status_code()
         self._informational = 100 <= status < 200
         if self._informational:
@@ -150,6 +159,8 @@ class Exchange:
         )
 
     def on_body(self, body: bytes) -> None:
+        if self.complete:
+            return
         if self._is_stream:
             self._pieces.append((self._stamp, self._floor, body))
         elif self._error_size < _BODY_LIMIT:
@@ -157,7 +168,7 @@ class Exchange:
             self._error_size += len(body)
 
     def on_message_complete(self) -> None:
-        if self._informational:
+        if self._informational or self.complete:
             return
         self.complete = True
         self.complete_ns = self._stamp
@@ -202,7 +213,7 @@ class Exchange:
         self.first_token_deadline_ns = now_ns + int(first_token_s * 1e9)
         self.total_deadline_ns = now_ns + int(total_s * 1e9)
         self.gap_ns = int(gap_s * 1e9)
-        self.check_at_ns = min(self.first_token_deadline_ns, self.total_deadline_ns)
+        self.check_at_ns = min(self.first_token_deadline_ns, self.total_deadline_ns, now_ns + self.gap_ns)
 
     def waited_too_long(self, now_ns: int) -> str | None:
         """The kind of time-out that is due at monotonic `now_ns`, None if the stream may go on. Pings are

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .expected import DEAD, Expected, body, cancelled, http_error, stream
 
 NOT_FOUND = http_error(404, "File Not Found")
@@ -47,7 +49,15 @@ LLAMACPP: dict[str, list[Expected]] = {
     "completions_timings_per_token": [stream(16, 16, 3, 0, first=" a")],
     "completions_tokens": [stream(8, 16, 128, 0, first="¯")],
     "wrong_model_completions": [stream(4, 4, 1, 0)],
-    "empty_prompt": [stream(0, 0, 0, 0)],
+    # A finish without a single token is no success for a load generator.
+    "empty_prompt": [
+        replace(
+            stream(0, 0, 0, 0),
+            outcome="failed",
+            error="no_text",
+            error_text="finished without any generated text or token count",
+        )
+    ],
     # Its own endpoint: no usage, no [DONE].
     "native_completion": [stream(16, 16, 4, 1, done=False, first=",")],
     # 16 at once on 4 slots.
