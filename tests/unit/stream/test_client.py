@@ -427,7 +427,7 @@ def test_a_process_that_is_held_up_still_knows_when_the_token_came(merged: bool)
     else:
         assert record.ttft_ms < record.headers_ms + 50
         assert record.read_lag_ms is not None
-        assert record.read_lag_ms > 50
+        assert record.read_lag_ms > 30
         assert (record.coalesced_events, record.ttft_error_ms) == (0, 0.0)
 
 

@@ -111,7 +111,9 @@ def test_tokens_per_event_are_unknown_if_one_event_does_not_say() -> None:
 
 
 def test_an_error_event_in_the_stream_is_kept() -> None:
-    t = run((10, chat(content="a")), (20, {"error": {"message": "KV cache is full", "code": 500}}), (21, "[DONE]"))
+    t = run(
+        (10, chat(content="a")), (20, {"error": {"message": "KV cache is full", "code": 500}}), (21, "[DONE]")
+    )
     assert t.error is not None
     assert "KV cache is full" in t.error
 
@@ -232,7 +234,11 @@ def build(kind: str, text: str, style: dict[str, Any], number: int) -> bytes:
     elif kind == "completions":
         payload = {"id": "c-1", "choices": [{"text": text, "index": 0, "finish_reason": None}]}
     elif kind == "echo":  # the same text in a place that means nothing
-        payload = {"model": text, "choices": [{"index": 0, "delta": {"note": text, "content": text}}], "x": text}
+        payload = {
+            "model": text,
+            "choices": [{"index": 0, "delta": {"note": text, "content": text}}],
+            "x": text,
+        }
     elif kind == "timings":
         payload = {**chat(content=text), "timings": {"predicted_n": number}}
     else:
@@ -241,7 +247,9 @@ def build(kind: str, text: str, style: dict[str, Any], number: int) -> bytes:
 
 
 KINDS = ["content", "reordered", "reasoning", "completions", "echo", "timings", "choice1"]
-TEXT = st.one_of(st.sampled_from(TRICKY), st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=9))
+TEXT = st.one_of(
+    st.sampled_from(TRICKY), st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=9)
+)
 
 
 @settings(max_examples=300)
