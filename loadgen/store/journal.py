@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -69,3 +69,25 @@ def read_records(path: Path, damage: Damage | None = None) -> Iterator[RequestRe
     """The records of a journal, one at a time; torn and damaged lines are skipped and told in `damage`."""
     for row in read_rows(path, damage):
         yield RequestRecord.from_dict(row)
+
+
+def read_once(paths: Sequence[Path], damages: list[Damage]) -> Iterator[tuple[dict[str, Any], Damage]]:
+    """The rows of all journals of a run, each with the Damage of its journal; those are appended to
+    `damages`, complete once their journal has been read.
+
+    A record that two journals hold (a worker's own and the master's: same worker, same `point_ns`) comes
+    once.
+    """
+    seen: set[tuple[Any, Any]] = set()
+    for path in paths:
+        damage = Damage()
+        damages.append(damage)
+        keys = set()
+        for row in read_rows(path, damage):
+            if len(paths) > 1 and row.get("point_ns"):
+                key = (str(row.get("worker")), str(row["point_ns"]))
+                keys.add(key)
+                if key in seen:
+                    continue
+            yield row, damage
+        seen |= keys

@@ -16,9 +16,13 @@ NAMED_LINES = 5
 
 @dataclass
 class Damage:
-    """What a reader had to skip. Line numbers count from 1; `bad_lines` holds the first few of `bad`."""
+    """What a reader had to skip. Line numbers count from 1; `bad_lines` holds the first few of `bad`.
+
+    `line` is the line being read: whoever finds its content wrong can `add(damage.line)`.
+    """
 
     path: Path = field(default_factory=Path)
+    line: int = 0
     torn_line: int | None = None
     bad: int = 0
     bad_lines: list[int] = field(default_factory=list)
@@ -55,6 +59,7 @@ def read_rows(path: Path, damage: Damage | None = None) -> Iterator[dict[str, An
     try:
         with open(path, "rb") as f:
             for number, line in enumerate(f, 1):
+                damage.line = number
                 if line.isspace():
                     continue
                 try:

@@ -86,10 +86,10 @@ class RunDir:
         return self.path / f"requests-{_safe(worker)}.jsonl"
 
     def journals(self) -> list[Path]:
-        """The journals to read: the run's own; where there is none, the workers' copies."""
-        if self.journal_path.exists():
-            return [self.journal_path]
-        return sorted(self.path.glob("requests-*.jsonl"))
+        """The journals to read: the run's own first, then workers' copies, which may hold records that never
+        reached the master."""
+        own = [self.journal_path] if self.journal_path.exists() else []
+        return own + sorted(self.path.glob("requests-*.jsonl"))
 
     def manifest(self) -> Manifest:
         """Raises StoreError if it is missing or damaged."""

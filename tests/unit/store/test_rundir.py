@@ -133,9 +133,9 @@ def test_a_runs_directory_that_cannot_be_made(tmp_path: Path) -> None:
         RunDir.create(tmp_path / "file", "a")
 
 
-def test_workers_journals_stand_in_for_a_lost_one(tmp_path: Path) -> None:
+def test_workers_journals_are_read_after_the_runs_own(tmp_path: Path) -> None:
     run = RunDir.create(tmp_path, "a")
     run.worker_journal_path("host/1").touch()
     assert [p.name for p in RunDir.open(run.path).journals()] == ["requests-host-1.jsonl"]
     run.journal_path.touch()
-    assert [p.name for p in run.journals()] == ["requests.jsonl"]
+    assert [p.name for p in run.journals()] == ["requests.jsonl", "requests-host-1.jsonl"]

@@ -1,0 +1,32 @@
+"""What a metric is: a name, a unit, and its samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from loadgen.metrics.columns import Bools, Columns, Floats
+
+
+class Metric(ABC):
+    """One figure of which every request (or gap) gives a sample; the subclass's docstring is its definition.
+
+    `name` is the key in the journal, the JSON summary and the report; its suffix is its unit. An `optional`
+    metric is left out of a summary where it has no samples.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    unit: ClassVar[str]
+    optional: ClassVar[bool] = False
+
+    @abstractmethod
+    def samples(self, columns: Columns, rows: Bools) -> Floats:
+        """The samples of the rows that the mask picks: a new array, in any order, without NaN."""
+
+
+def present(values: Floats) -> Floats:
+    """The values there are: None (NaN here) and anything that is not finite is left out, as a copy."""
+    return np.array(values[np.isfinite(values)], dtype=np.float64)

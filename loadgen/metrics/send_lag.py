@@ -1,0 +1,17 @@
+"""send_lag_ms."""
+
+from __future__ import annotations
+
+from loadgen.metrics.columns import Bools, Columns, Floats
+from loadgen.metrics.metric import Metric, present
+
+
+class SendLag(Metric):
+    """How much later than wanted the generator wrote the request."""
+
+    name = "send_lag_ms"
+    title = "send lag"
+    unit = "ms"
+
+    def samples(self, columns: Columns, rows: Bools) -> Floats:
+        return present(columns.number["send_lag_ms"][rows])

@@ -1,0 +1,108 @@
+"""A run directory's journals, events and manifest, read into columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadgen.metrics.columns import ColumnBuilder, Columns
+from loadgen.metrics.turns import Turn, find_turns
+from loadgen.store import Damage, Manifest, RunDir
+from loadgen.store.journal import read_once
+from loadgen.store.jsonl import read_rows
+from loadgen.store.manifest import COMPLETE, FAILED, INTERRUPTED, RUNNING
+
+
+@dataclass
+class EngineData:
+    """What one engine's part of a run left. `examples` has one error text for each kind of failure."""
+
+    columns: Columns
+    turns: list[Turn]
+    examples: dict[str, str]
+
+
+@dataclass
+class RunData:
+    """A run as read. `state` is complete, failed or interrupted; `warnings` tell what could not be read."""
+
+    name: str
+    scenario: str
+    state: str
+    manifest: Manifest | None
+    engines: dict[str, EngineData]
+    warnings: list[str] = field(default_factory=list)
+
+
+def load_run(run: RunDir) -> RunData:
+    """Read a run, as much of it as there is. Raises StoreError for a damaged manifest or unreadable files;
+    a missing manifest, missing events, torn and damaged lines are told in `warnings`.
+    """
+    warnings: list[str] = []
+    manifest = None
+    if run.manifest_path.exists():
+        manifest = run.manifest()
+    else:
+        warnings.append("there is no manifest.json: what the run was made with is not known")
+    events, event_warnings = _read_events(run)
+    warnings += event_warnings
+    builders, examples, journal_warnings, scenario = _read_journals(run)
+    warnings += journal_warnings
+
+    state = manifest.state if manifest else COMPLETE
+    if state == RUNNING or manifest is None:
+        state = COMPLETE if any(e.get("kind") == "run_end" for e in events) else INTERRUPTED
+    settings = manifest.settings if manifest else {}
+    names = [str(e.get("name")) for e in manifest.engines] if manifest else []
+    engines = {}
+    for name in dict.fromkeys([*names, *builders]):
+        columns = builders.pop(name, ColumnBuilder()).build()
+        turn_requests = settings.get("turn_requests")
+        turns = find_turns(
+            name,
+            events,
+            columns,
+            turn_requests=turn_requests if isinstance(turn_requests, int) else None,
+            run_complete=state not in (INTERRUPTED, FAILED),
+        )
+        engines[name] = EngineData(columns, turns, examples.get(name, {}))
+    scenario = (manifest.scenario if manifest else "") or scenario or run.name.partition("_")[2] or run.name
+    return RunData(run.name, scenario, state, manifest, engines, warnings)
+
+
+def _read_events(run: RunDir) -> tuple[list[dict[str, Any]], list[str]]:
+    if not run.events_path.exists():
+        return [], ["there is no events.jsonl: turns begin and end with their requests"]
+    damage = Damage()
+    return list(read_rows(run.events_path, damage)), damage.sentences()
+
+
+def _read_journals(
+    run: RunDir,
+) -> tuple[dict[str, ColumnBuilder], dict[str, dict[str, str]], list[str], str]:
+    """Rows by engine; also an error text for each engine and kind, warnings, and the records' scenario."""
+    builders: dict[str, ColumnBuilder] = {}
+    examples: dict[str, dict[str, str]] = {}
+    damages: list[Damage] = []
+    scenario = ""
+    paths = run.journals()
+    for row, damage in read_once(paths, damages):
+        engine = row.get("engine") or ""
+        try:
+            if not isinstance(engine, str):
+                raise TypeError("engine is not a text")
+            if engine not in builders:
+                builders[engine] = ColumnBuilder()
+            builders[engine].add(row)
+        except (TypeError, ValueError, OverflowError):
+            damage.add(damage.line)
+            continue
+        if not scenario and isinstance(row.get("scenario"), str):
+            scenario = row["scenario"]
+        if row.get("error_text"):
+            kind = str(row.get("error") or "unknown")
+            examples.setdefault(engine, {}).setdefault(kind, str(row["error_text"]))
+    warnings = [sentence for damage in damages for sentence in damage.sentences()]
+    if not paths:
+        warnings.append("there is no requests.jsonl: no request was recorded")
+    return {name: b for name, b in builders.items() if len(b)}, examples, warnings, scenario

@@ -1,0 +1,87 @@
+"""What a reader must know beside the figures: one sentence each, most important first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loadgen.metrics.percentiles import ROUGH_BELOW
+from loadgen.report.plain import clean, number, percent, plural
+from loadgen.report.summary import RunSummary
+from loadgen.store.manifest import FAILED, INTERRUPTED
+
+LITTLE_TOLERANCE = 0.001
+
+
+def notes(summary: RunSummary) -> list[str]:
+    """The notes of one run, in the order in which they are printed."""
+    out = []
+    if summary.state == INTERRUPTED:
+        out.append("interrupted run: it has no end (killed, or it still goes on); this is what is left of it")
+    elif summary.state == FAILED:
+        out.append("failed run: it ended with an error")
+    out += [clean(w, 300) for w in summary.warnings]
+    for name, figures in summary.engines.items():
+        out += [f"{name}: {sentence}" for sentence in _engine(figures, summary.examples.get(name, {}))]
+    if any(_rough(figures) for figures in summary.engines.values()):
+        out.append(
+            f"~ p99 of fewer than {ROUGH_BELOW:,} samples: it rests on the largest few, so read it as rough"
+        )
+    out += [f"note: {clean(n, 300)}" for n in summary.notes]
+    return out
+
+
+def _rough(figures: dict[str, Any]) -> bool:
+    return any(isinstance(v, dict) and v.get("p99_rough") for v in figures.values())
+
+
+def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
+    counts, window = figures["counts"], figures["window"]
+    out = []
+    if counts["requests"] == 0:
+        out.append("no request was measured")
+    elif figures.get("incomplete"):
+        out.append("INCOMPLETE: no turn was completed; the figures are of what there is")
+    elif window["turns_incomplete"]:
+        left_out = plural(counts["left_out_requests"], "request")
+        out.append(f"{plural(window['turns_incomplete'], 'turn')} not complete, left out with {left_out}")
+    for kind, n in counts["failed_by_kind"].items():
+        example = f', such as: "{clean(examples[kind])}"' if kind in examples else ""
+        out.append(f"{n:,} failed with {clean(kind)}{example}")
+    if counts["short_answers"]:
+        out.append(f"{plural(counts['short_answers'], 'answer')} shorter than asked for")
+    if counts["inexact_requests"]:
+        out.append(
+            f"{plural(counts['inexact_requests'], 'request')} with inexact times "
+            f"({plural(counts['coalesced_events'], 'event')} of {counts['events']:,} read together with "
+            f"later ones, so seen late; TTFT itself in {counts['inexact_ttft']:,})"
+        )
+    fallback = {clean(k): n for k, n in counts["clock"].items() if k != "kernel"}
+    if fallback:
+        kinds = ", ".join(fallback)
+        out.append(
+            f"{plural(sum(fallback.values()), 'request')} timed without kernel stamps ({kinds} clock): "
+            "a busy generator makes such times late"
+        )
+    guessed = counts["token_source"].get("events", 0)
+    if guessed:
+        out.append(f"{plural(guessed, 'request')} with tokens counted as events: the server reported none")
+    if counts["clock_steps"] or any(t["clock_stepped"] for t in window["turns"]):
+        out.append("the wall clock was set during the run; durations are not touched by it")
+    if any(t["derived"] for t in window["turns"]):
+        out.append("the start or end of a turn was not recorded: its first and last request stand in for it")
+    if window["unsuccessful_share"]:
+        out.append(
+            f"{percent(window['unsuccessful_share'])} of the tokens in its throughput came from requests "
+            "that did not succeed"
+        )
+    if window["straddling_share"]:
+        out.append(
+            f"{percent(window['straddling_share'])} of the tokens in its throughput are of requests that "
+            "straddle the window's edge"
+        )
+    if (window["littles_residual"] or 0.0) > LITTLE_TOLERANCE:
+        out.append(
+            f"Little's residual is {number(window['littles_residual'])}: concurrency, rate and time in "
+            "flight don't fit together, so distrust this run's throughput and concurrency"
+        )
+    return out

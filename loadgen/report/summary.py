@@ -1,0 +1,158 @@
+"""The summary of a run: figures of every engine, in the shape that `loadgen summary --json` prints.
+
+    {scenario: {engine: {
+        "ttft_ms": {"n": 128, "mean": 181.2, "p50": 180.9, "p95": 186.0, "p99": 190.3, "p99_rough": true},
+        ... one for each metric of loadgen.metrics ...
+        "counts": {...}, "window": {...}
+    }}}
+
+Figures come from the requests of complete turns, warm-up left out, failed ones never among the percentiles.
+Where an engine has no complete turn they come from what there is, and its object has `"incomplete": true`.
+`"simulated": true` marks a simulated engine, `"interrupted": true` a run that has no end.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from loadgen.metrics import METRICS
+from loadgen.metrics.counts import count
+from loadgen.metrics.percentiles import describe
+from loadgen.metrics.window import Totals, measure_turn, total
+from loadgen.record import OK, WARMUP
+from loadgen.report.load import EngineData, RunData, load_run
+from loadgen.store import RunDir, Suite
+from loadgen.store.manifest import INTERRUPTED, write_atomically
+
+
+@dataclass
+class RunSummary:
+    """One run, summarised. `engines` is the JSON part; `examples` an error text by engine and kind."""
+
+    name: str
+    scenario: str
+    state: str
+    engines: dict[str, dict[str, Any]]
+    settings: dict[str, Any] = field(default_factory=dict)
+    infos: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    examples: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def simulated(self) -> list[str]:
+        """Names of the simulated engines."""
+        return [name for name, figures in self.engines.items() if figures.get("simulated")]
+
+
+def summarise_run(run: RunDir) -> RunSummary:
+    """Read and summarise one run. Raises StoreError."""
+    data = load_run(run)
+    manifest = data.manifest
+    infos = manifest.engines if manifest else []
+    simulated = {str(i.get("name")) for i in infos if i.get("simulated") is True}
+    return RunSummary(
+        name=data.name,
+        scenario=data.scenario,
+        state=data.state,
+        engines={
+            name: summarise_engine(engine, simulated=name in simulated, state=data.state)
+            for name, engine in data.engines.items()
+        },
+        settings=manifest.settings if manifest else {},
+        infos=infos,
+        notes=manifest.notes if manifest else [],
+        warnings=data.warnings,
+        examples={name: engine.examples for name, engine in data.engines.items()},
+    )
+
+
+def summarise(target: RunDir | Suite) -> list[RunSummary]:
+    """The runs of a suite in order, or the one run. Raises StoreError."""
+    return [summarise_run(run) for run in (target.runs() if isinstance(target, Suite) else [target])]
+
+
+def to_json(summaries: list[RunSummary]) -> dict[str, dict[str, Any]]:
+    """{scenario: {engine: figures}}; a second run of a scenario in one suite is called `scenario (2)`."""
+    out: dict[str, dict[str, Any]] = {}
+    for summary in summaries:
+        key, n = summary.scenario, 2
+        while key in out:
+            key, n = f"{summary.scenario} ({n})", n + 1
+        out[key] = summary.engines
+    return out
+
+
+def compute(target: RunDir | Suite) -> dict[str, dict[str, Any]]:
+    """The JSON summary of a run or suite. Raises StoreError."""
+    return to_json(summarise(target))
+
+
+def write_summary(target: RunDir | Suite) -> dict[str, dict[str, Any]]:
+    """Compute the JSON summary and write it to summary.json in the run's or suite's directory."""
+    result = compute(target)
+    write_atomically(target.path / "summary.json", json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def summarise_engine(
+    engine: EngineData, *, simulated: bool = False, state: str = "complete"
+) -> dict[str, Any]:
+    """The figures of one engine: metrics, `counts` and `window` by name."""
+    columns = engine.columns
+    measured = columns.word["phase"] != WARMUP
+    complete = [t for t in engine.turns if t.complete]
+    used = complete or engine.turns
+    rows = measured & np.isin(columns.whole["turn"], [t.turn for t in used])
+    ok = rows & (columns.word["outcome"] == OK)
+
+    figures: dict[str, Any] = {}
+    for metric in METRICS:
+        stats = describe(metric.samples(columns, ok))
+        if stats["n"] or not metric.optional:
+            figures[metric.name] = stats
+    figures["counts"] = {
+        **count(columns, rows),
+        "warmup_requests": int((~measured).sum()),
+        "left_out_requests": int((measured & ~rows).sum()),
+    }
+    parts = [(turn, measure_turn(columns, turn)) for turn in engine.turns]
+    figures["window"] = {
+        **total(sums for turn, sums in parts if turn in used).figures(),
+        "turns_complete": len(complete),
+        "turns_incomplete": len(engine.turns) - len(complete),
+        "turns": [
+            {
+                "turn": turn.turn,
+                "block": turn.block,
+                "complete": turn.complete,
+                "derived": turn.derived,
+                "clock_stepped": turn.clock_stepped,
+                **sums.figures(),
+            }
+            for turn, sums in parts
+        ],
+    }
+    if not complete:
+        figures["incomplete"] = True
+    if state == INTERRUPTED:
+        figures["interrupted"] = True
+    if simulated:
+        figures["simulated"] = True
+    return figures
+
+
+__all__ = [
+    "RunData",
+    "RunSummary",
+    "Totals",
+    "compute",
+    "summarise",
+    "summarise_run",
+    "to_json",
+    "write_summary",
+]
