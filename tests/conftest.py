@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import locust  # noqa: F401  (patches the standard library: before anything imports ssl)
+
 import os
 import sys
 from collections.abc import Iterator

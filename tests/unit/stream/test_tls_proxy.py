@@ -6,7 +6,6 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 
 import base64
 import ssl
-from collections.abc import Iterator
 from pathlib import Path
 
 import gevent
@@ -42,11 +41,10 @@ def ca_file(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(autouse=True)
-def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    yield
 
 
 def client_for(url: str, **spec: object) -> StreamClient:
