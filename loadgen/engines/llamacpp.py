@@ -72,7 +72,7 @@ class LlamaCppEngine(OpenAIEngine):
         # model wants one.
         body = orjson.dumps({"content": text, "add_special": True, "parse_special": True})
         reply = self._control.post("/tokenize", body, read_s=COUNT_S)
-        if reply.status in (404, 405, 501):
+        if self._lacks_endpoint(reply):
             return None
         if not reply.ok:
             raise self._refused(reply, "/tokenize")
@@ -84,7 +84,7 @@ class LlamaCppEngine(OpenAIEngine):
         """The text that the server's chat template makes of the prompt; None if it does not tell."""
         body = self.request_body(prompt, self.model, output_tokens=1, stream=False)
         reply = self._control.post("/apply-template", body, read_s=COUNT_S)
-        if reply.status in (404, 405, 501):
+        if self._lacks_endpoint(reply):
             return None
         if not reply.ok:
             raise self._refused(reply, "/apply-template")

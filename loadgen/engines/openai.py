@@ -103,7 +103,7 @@ class OpenAIEngine:
             reply = self._control.get(self._health_path)
             if reply.status == 404 and self._health_path != "/v1/models":
                 reply = self._control.get("/v1/models")  # a gateway in front that passes /v1 alone
-            if reply.ok:
+            if reply.ok or self._lists_no_models(reply):
                 return Health("ready")
             return self._not_ready(reply)
         except EngineError as e:
@@ -140,7 +140,7 @@ class OpenAIEngine:
 
     def _model_rows(self, reply: Reply, info: EngineInfo) -> list[dict[str, Any]]:
         if not reply.ok:
-            if reply.status == 404 and self.kind == "openai" and self.spec.model:
+            if self._lists_no_models(reply):
                 info.notes.append("the server has no /v1/models, the model's name is taken on trust")
                 return []
             raise self._refused(reply, "/v1/models")
@@ -153,6 +153,10 @@ class OpenAIEngine:
                 "answer",
             )
         return [row for row in rows[:1000] if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
+    def _lists_no_models(self, reply: Reply) -> bool:
+        """No /v1/models is no obstacle where the settings name the model."""
+        return self.kind == "openai" and reply.status == 404 and self.spec.model is not None
 
     def _check_kind(self, reply: Reply, rows: list[dict[str, Any]]) -> None:
         found = detect_kind(reply.headers, rows)
@@ -223,6 +227,11 @@ class OpenAIEngine:
 
     # Sentences.
 
+    @staticmethod
+    def _lacks_endpoint(reply: Reply) -> bool:
+        """Is this the answer of a server without this path? (404 is also said of unknown models.)"""
+        return reply.status in (405, 501) or (reply.status == 404 and "model" not in reply.text().lower())
+
     def _refused(self, reply: Reply, path: str) -> EngineError:
         """The error for a status that is not 200."""
         url, said = self.spec.url, reply.text()
@@ -235,7 +244,7 @@ class OpenAIEngine:
                     f"and name that in api_key_env, in [engines.{self.name}] of loadgen.toml"
                 )
             return self._control.error(text, "auth")
-        if reply.status == 404 and path.startswith("/v1/") and "model" not in said.lower():
+        if path.startswith("/v1/") and reply.status == 404 and self._lacks_endpoint(reply):
             return self._control.error(
                 f"{url} has no {path} ({said}): is this the server's address, "
                 "without /v1 and what follows it?",

@@ -28,6 +28,7 @@ def check(engine: OpenAIEngine, settings: Settings) -> EngineInfo:
             f"{settings.users} users share {info.slots} slots: the others wait in the server's queue, "
             "and TTFT holds that wait (llama-server -np)"
         )
+    note_shared_cache(info, settings)
     return info
 
 
@@ -81,6 +82,22 @@ def check_context(info: EngineInfo, settings: Settings) -> None:
         "or lower --prompt-tokens or --output-tokens",
         "context",
     )
+
+
+def note_shared_cache(info: EngineInfo, settings: Settings) -> None:
+    """Without -np, llama-server's slots share one KV cache of the length that it tells for each of them.
+
+    It does not say which it is, and when a shared cache is full all running requests fail: worth a sentence.
+    """
+    if info.kind != "llamacpp" or info.context is None or (info.slots or 1) == 1 or settings.prompt_file:
+        return
+    at_once = min(settings.users, info.slots or 1)
+    need = at_once * (settings.prompt_tokens + settings.output_tokens)
+    if need > info.context:
+        info.notes.append(
+            f"{at_once} requests at once need {need} tokens: started without -np, the server lets its slots "
+            f"share {info.context}, and running requests will fail; with -np each slot has its own"
+        )
 
 
 def _file_names(info: EngineInfo) -> set[str]:

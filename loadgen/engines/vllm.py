@@ -75,7 +75,7 @@ class VllmEngine(OpenAIEngine):
         else:
             body["prompt"] = prompt.text
         reply = self._control.post("/tokenize", orjson.dumps(body), read_s=COUNT_S)
-        if reply.status in (404, 405, 501):
+        if self._lacks_endpoint(reply):
             return None
         if not reply.ok:
             raise self._refused(reply, "/tokenize")

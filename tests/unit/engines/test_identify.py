@@ -74,6 +74,15 @@ def test_more_users_than_slots_is_said() -> None:
     assert note.startswith("16 users share 4 slots")
 
 
+def test_slots_that_may_share_one_cache_are_named() -> None:
+    with CannedServer(captured_routes("llamacpp")) as server:
+        long = engine("llamacpp", server.url, users=4, prompt_tokens=2000, output_tokens=256)
+        (note,) = preflight.check(long, long.settings).notes
+        assert note.startswith("4 requests at once need 9024 tokens: started without -np")
+        alone = engine("llamacpp", server.url, users=1, prompt_tokens=2000, output_tokens=256)
+        assert preflight.check(alone, alone.settings).notes == []
+
+
 def test_openai_kind_takes_any_server() -> None:
     for name in ("vllm", "llamacpp"):
         with CannedServer(captured_routes(name)) as server:
@@ -212,10 +221,7 @@ def test_no_model_at_all() -> None:
 def test_a_server_without_a_list_of_models() -> None:
     with CannedServer({}) as server:
         e = engine("openai", server.url, spec={"model": "m"})
-        health = e.health()
-        assert not health.ready
-        assert health.reason == "missing"
-        info = e.identify()
+        info = preflight.check(e, e.settings)
         assert (info.model, info.models) == ("m", ())
 
 
@@ -317,6 +323,15 @@ def test_a_server_that_counts_nothing() -> None:
         assert (e.count_tokens(HI), e.counting) == (None, "none")
         assert e.count_tokens(HI) is None
         assert len(server.seen) == 1
+
+
+def test_an_unknown_model_is_no_missing_tokenizer() -> None:
+    gone = as_json({"error": {"message": "The model `m` does not exist.", "type": "NotFoundError"}}, 404)
+    with CannedServer({"/tokenize": gone}) as server:
+        e = engine("vllm", server.url)
+        with pytest.raises(EngineError, match="The model `m` does not exist"):
+            e.count_tokens(HI)
+        assert e.counting == "tokenizer"
 
 
 def test_counting_errors() -> None:
