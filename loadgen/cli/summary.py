@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -44,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 where a summary was printed, also of a run with damaged lines (told on stderr with --json,
     beside the figures without); 1 where there is none to print."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that is not UTF-8 shows ? for what it lacks
     try:
         target = resolve(args.run, args.runs_dir or load_settings().runs_dir)
         summaries = summarise(target)
@@ -51,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
             for summary in summaries:
                 for warning in summary.warnings:
                     print(f"warning: {clean(summary.name)}: {clean(warning, 300)}", file=sys.stderr)
-            print(json.dumps(to_json(summaries), indent=2))
+            print(json.dumps(to_json(summaries), indent=2), flush=True)
         elif not summaries:
             print(f"{clean(target.name)} is a suite without runs yet")
         else:
@@ -63,6 +67,9 @@ def run(args: argparse.Namespace) -> int:
     except (StoreError, ConfigError) as e:
         Console(stderr=True, soft_wrap=True).print(Text(f"loadgen summary: {clean(e, 1000)}"))
         return 1
+    except BrokenPipeError:
+        # `loadgen summary | head`: nobody reads on. Python's own flush at exit must not meet the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -16,7 +16,7 @@ def notes(summary: RunSummary) -> list[str]:
     """The notes of one run, in the order in which they are printed."""
     out = []
     if summary.state == INTERRUPTED:
-        out.append("interrupted run: it has no end (killed, or it still goes on); this is what is left of it")
+        out.append("interrupted run: killed, stopped, or still going on; this is what there is of it")
     elif summary.state == FAILED:
         out.append("failed run: it ended with an error")
     out += [clean(w, 300) for w in summary.warnings]
@@ -36,6 +36,7 @@ def _rough(figures: dict[str, Any]) -> bool:
 
 def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
     counts, window = figures["counts"], figures["window"]
+    used = [t for t in window["turns"] if t["complete"] or figures.get("incomplete")]
     out = []
     if counts["requests"] == 0:
         out.append("no request was measured")
@@ -65,9 +66,9 @@ def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
     guessed = counts["token_source"].get("events", 0)
     if guessed:
         out.append(f"{plural(guessed, 'request')} with tokens counted as events: the server reported none")
-    if counts["clock_steps"] or any(t["clock_stepped"] for t in window["turns"]):
-        out.append("the wall clock was set during the run; durations are not touched by it")
-    if any(t["derived"] for t in window["turns"]):
+    if counts["clock_steps"] or any(t["clock_stepped"] for t in used):
+        out.append("the wall clock was set during the run; no duration counts by it")
+    if any(t["derived"] for t in used):
         out.append("the start or end of a turn was not recorded: its first and last request stand in for it")
     if window["unsuccessful_share"]:
         out.append(

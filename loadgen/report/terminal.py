@@ -59,7 +59,7 @@ def _print_run(summary: RunSummary, console: Console) -> None:
                     style="bold yellow",
                 )
             )
-    lines = _ratios(summary)
+    lines = _ratios(summary, console.width)
     if lines:
         console.print()
     for line in lines:
@@ -212,7 +212,7 @@ def _cached(counts: dict[str, Any]) -> str:
     return _one(f"{counts['cached_tokens']:,}") + f", at most {counts['cached_tokens_max']:,}"
 
 
-def _ratios(summary: RunSummary) -> list[str]:
+def _ratios(summary: RunSummary, width: int) -> list[str]:
     """Plain ratios of every further engine to the first: numbers, no verdicts."""
     names = list(summary.engines)
     lines = []
@@ -224,5 +224,17 @@ def _ratios(summary: RunSummary) -> list[str]:
             if a is not None and b:
                 parts.append(f"{label} {a / b:.2f}")
         if parts:
-            lines.append(f"{name} / {names[0]}: {', '.join(parts)}")
+            lines += _packed(f"{clean(name)} / {clean(names[0])}:", parts, width)
+    return lines
+
+
+def _packed(start: str, parts: list[str], width: int) -> list[str]:
+    """Lines of whole parts: a figure is not torn from its name by the end of a line."""
+    lines = [start]
+    for n, part in enumerate(parts):
+        text = part + ("," if n < len(parts) - 1 else "")
+        if len(lines[-1]) + 1 + len(text) <= width:
+            lines[-1] += f" {text}"
+        else:
+            lines.append(f"  {text}")
     return lines

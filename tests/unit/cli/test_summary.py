@@ -2,6 +2,9 @@
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +105,35 @@ def test_write_and_parquet(tmp_path: Path, capsys: Capture) -> None:
     assert json.loads(made.summary_path.read_text()) == json.loads(capsys.readouterr().out)
     assert made.requests_parquet.exists()
     assert made.chunk_events_parquet.exists()
+
+
+def as_process(*argv: str, **env: str) -> subprocess.Popen[bytes]:
+    code = (
+        "import argparse, sys; from loadgen.cli import summary; p = argparse.ArgumentParser(); "
+        "summary.add_arguments(p); sys.exit(summary.run(p.parse_args()))"
+    )
+    root = str(Path(summary.__file__).parents[2])
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root, **env},
+    )
+
+
+def test_a_terminal_that_is_not_utf8(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs")
+    with as_process("latest", PYTHONIOENCODING="ascii") as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert b"TTFT" in out
+
+
+@pytest.mark.parametrize("flags", [["--json"], []])
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, flags: list[str]) -> None:
+    make_run(tmp_path / "runs", engines=[{"name": f"e{n}"} for n in range(100)])  # more than a pipe holds
+    with as_process("latest", *flags) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
