@@ -63,12 +63,17 @@ def find_turns(
     turns = []
     for turn in sorted({*starts, *ends, *(int(n) for n in np.unique(numbers[measured]))}):
         rows = measured & (numbers == turn)
-        some = bool(rows.any())
+        sent = rows & (sent_ns > 0)  # a request that found no server was never sent
+        some = bool(sent.any())
         start, end = starts.get(turn), ends.get(turn)
         start_ns = (
-            int(start["t_ns"]) if start else int(sent_ns[rows].min()) if some else int((end or {})["t_ns"])
+            int(start["t_ns"])
+            if start
+            else int(sent_ns[sent].min())
+            if some
+            else int((end or {}).get("t_ns", 0))
         )
-        end_ns = int(end["t_ns"]) if end else int(gone_ns[rows].max()) if some else start_ns
+        end_ns = int(end["t_ns"]) if end else int(gone_ns[sent].max()) if some else start_ns
         seconds = (end_ns - start_ns) / 1e9
         stepped = False
         mono = [e.get("mono_ns") for e in (start, end) if e]
@@ -83,6 +88,6 @@ def find_turns(
             complete = int(rows.sum()) >= turn_requests if turn_requests else run_complete
         block = (start or end or {}).get("block")
         if not isinstance(block, int):
-            block = int(columns.whole["block"][rows][0]) if some else turn
+            block = int(columns.whole["block"][rows][0]) if rows.any() else turn
         turns.append(Turn(turn, block, start_ns, end_ns, seconds, complete, not (start and end), stepped))
     return turns

@@ -74,3 +74,11 @@ def test_events_of_wrong_types_are_passed_over() -> None:
 def test_turns_come_in_order() -> None:
     rows = columns([row(20, 1, turn=3, block=1), row(1, 1, turn=0)])
     assert [(t.turn, t.block) for t in find_turns("e", [], rows)] == [(0, 0), (3, 1)]
+
+
+def test_requests_that_were_never_sent_do_not_begin_a_turn() -> None:
+    refused = {**row(0, outcome="failed", error="connect"), "sent_ns": 0}
+    (turn,) = find_turns("e", [], columns([refused, row(1, 2)]))
+    assert (turn.start_ns, turn.seconds) == (T0 + S, 2.0)
+    (turn,) = find_turns("e", [], columns([refused]))
+    assert turn.seconds == 0.0
