@@ -102,7 +102,12 @@ class Timeouts(_Model):
 
 
 class Settings(_Model):
-    """All that shapes one run of one scenario."""
+    """All that shapes one run of one scenario.
+
+    `warmup_requests` is a number per user and engine; with `warmup = "steady"` more follow until TTFT is
+    steady, for `warmup_max_s` at most. `salt = "off"` lets the servers' prefix caches help: a measurement of
+    its own kind. Fields that end in `_s` are seconds.
+    """
 
     engines: tuple[EngineSpec, ...] = ()
     scenario: str = "concurrency"
@@ -110,12 +115,14 @@ class Settings(_Model):
     users: int = Field(default=16, ge=1)
     blocks: int = Field(default=6, ge=1)
     turn_requests: int = Field(default=64, ge=1)
+    warmup: Literal["count", "steady"] = "count"
     warmup_requests: int = Field(default=2, ge=0)
     warmup_max_s: float = Field(default=30.0, ge=0)
     cooldown_s: float = Field(default=5.0, ge=0)
     prompt_tokens: int = Field(default=50, ge=1)
     output_tokens: int = Field(default=256, ge=1)
     prompt_file: Path | None = None
+    salt: Literal["on", "off"] = "on"
     seed: int = 1
     arrival: Literal["burst", "staggered"] = "burst"
     thinking: Literal["off", "on"] = "off"

@@ -1,0 +1,213 @@
+"""The flags of a run, the same for Locust's command line, its web form and `loadgen run`.
+
+Their defaults are what file, environment and scenario say, so --help and the web form show what is in
+force, and whatever they hold in the end is the person's word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from loadgen.config import ConfigError, Settings, load_settings
+from loadgen.workload.scenarios import Scenario
+
+CONFIG_ENV = "LOADGEN_CONFIG"
+SPAWN_RATE = 100.0  # users a second; Locust's own default of 1 would let a burst of 16 take 16 s to gather
+STOP_TIMEOUT_S = 120  # for requests in flight when a run is stopped; Locust's own default cuts them at once
+
+
+class Option(NamedTuple):
+    """One flag: the Settings field it sets (a dot for a nested one), and its help."""
+
+    flag: str
+    field: str
+    type: type
+    help: str
+    choices: tuple[str, ...] | None = None
+    metavar: str | None = None
+
+    @property
+    def dest(self) -> str:
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
+ENGINE_HELP = (
+    "a server to measure, NAME=KIND:URL with kind vllm, llamacpp or openai, as fp8=vllm:http://gpu:8000; "
+    "give it once for each engine (in the web form: with commas between them)"
+)
+
+OPTIONS: tuple[Option, ...] = (
+    Option("--turn-requests", "turn_requests", int, "requests of one engine's turn", metavar="N"),
+    Option("--blocks", "blocks", int, "how often each engine has a turn (6 or more to compare)", metavar="N"),
+    Option(
+        "--warmup-requests",
+        "warmup_requests",
+        int,
+        "requests a user and engine before measuring",
+        metavar="N",
+    ),
+    Option(
+        "--warmup",
+        "warmup",
+        str,
+        "count: just so many; steady: go on until TTFT is steady",
+        ("count", "steady"),
+    ),
+    Option(
+        "--prompt-tokens", "prompt_tokens", int, "length of a prompt, chat template included", metavar="N"
+    ),
+    Option("--output-tokens", "output_tokens", int, "length of an answer, exactly", metavar="N"),
+    Option("--prompt-file", "prompt_file", str, "prompts of your own: JSONL or ShareGPT", metavar="FILE"),
+    Option(
+        "--salt",
+        "salt",
+        str,
+        "off: no unique beginning of prompts, so that prefix caches may help",
+        ("on", "off"),
+    ),
+    Option("--seed", "seed", int, "determines the prompts' text, and goes to the engines", metavar="N"),
+    Option("--api", "api", str, "endpoint: chat or plain completions", ("chat", "completions")),
+    Option("--temperature", "temperature", float, "sampling temperature", metavar="X"),
+    Option("--thinking", "thinking", str, "let models think that can be told not to", ("off", "on")),
+    Option(
+        "--arrival",
+        "arrival",
+        str,
+        "burst: users start a turn together; staggered: evenly over one request's time",
+        ("burst", "staggered"),
+    ),
+    Option(
+        "--residency",
+        "residency",
+        str,
+        "shared: all engines stay loaded and take turns; exclusive: each is started for its turns with the "
+        "commands in loadgen.toml; parallel: all at the same time, each with its own users",
+        ("shared", "exclusive", "parallel"),
+    ),
+    Option("--cooldown", "cooldown_s", float, "pause after a turn, in seconds", metavar="S"),
+    Option("--runs-dir", "runs_dir", str, "where run directories are made", metavar="DIR"),
+    Option("--connect-timeout", "timeouts.connect_s", float, "limit for connecting, in seconds", metavar="S"),
+    Option(
+        "--first-token-timeout",
+        "timeouts.first_token_s",
+        float,
+        "limit for the first token, in seconds",
+        metavar="S",
+    ),
+    Option("--gap-timeout", "timeouts.gap_s", float, "limit between two tokens, in seconds", metavar="S"),
+    Option(
+        "--request-timeout", "timeouts.total_s", float, "limit for a whole request, in seconds", metavar="S"
+    ),
+)
+
+
+class EngineAction(argparse.Action):
+    """Joins repeated flags with commas; the first one replaces the default."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        joined = values if before in (None, self.default) else f"{before},{values}"
+        setattr(namespace, self.dest, joined)
+
+
+def config_path(argv: list[str], env: Mapping[str, str] = os.environ) -> Path | None:
+    """The settings file that is asked for, before the other flags can be parsed; None: ./loadgen.toml."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--loadgen-config")
+    named = early.parse_known_args(argv)[0].loadgen_config or env.get(CONFIG_ENV)
+    return Path(named) if named else None
+
+
+def effective_defaults(scenario: Scenario | None, config_file: Path | None) -> Settings:
+    """Settings as they are without any flag. Raises ConfigError."""
+    return load_settings(defaults=scenario.defaults() if scenario else None, config_file=config_file)
+
+
+def engines_text(settings: Settings) -> str:
+    """The engines as --engine would name them, with commas between."""
+    return ",".join(f"{e.name}={e.kind}:{e.url}" for e in settings.engines)
+
+
+def add_options(parser: Any, defaults: Settings) -> None:
+    """Adds the flags to an argparse parser: Locust's, whose web form then has them, or a plain one."""
+    group = parser.add_argument_group("LLM engines and workload (loadgen)")
+    # Locust's --config is a file of Locust's own flags, hence the longer name.
+    group.add_argument(
+        "--loadgen-config",
+        metavar="FILE",
+        help=f"settings file instead of ./loadgen.toml (environment: {CONFIG_ENV})",
+    )
+    text = engines_text(defaults)
+    actions = [
+        group.add_argument(
+            "--engine",
+            action=EngineAction,
+            default=text,
+            metavar="NAME=KIND:URL",
+            help=f"{ENGINE_HELP}. Now: {text}",
+        )
+    ]
+    for option in OPTIONS:
+        value = _value(defaults, option.field)
+        actions.append(
+            group.add_argument(
+                option.flag,
+                type=option.type,
+                default=value,
+                choices=option.choices,
+                metavar=option.metavar,
+                help=f"{option.help}. Default: {value if value != '' else 'none'}",
+            )
+        )
+    for action in actions:  # Locust's parser sets these itself, but not for what is added to a group
+        action.include_in_web_ui = True
+        action.is_secret = action.is_required = action.is_multiple = False
+
+
+def settings_from(
+    options: argparse.Namespace, scenario: Scenario, defaults: Settings, config_file: Path | None
+) -> Settings:
+    """The settings that the flags, or the web form, ask for. Raises ConfigError with one sentence."""
+    flags: dict[str, Any] = {}
+    for option in OPTIONS:
+        value = getattr(options, option.dest)
+        if value == "" or value is None:
+            continue
+        outer, _, inner = option.field.partition(".")
+        if inner:
+            flags.setdefault(outer, {})[inner] = value
+        else:
+            flags[outer] = value
+    engine = getattr(options, "engine", None)
+    texts = engine if isinstance(engine, list) else (engine or "").split(",")
+    texts = [t.strip() for t in texts if t.strip()]
+    if texts and ",".join(texts) != engines_text(defaults):
+        flags["engines"] = texts
+    if getattr(options, "num_users", None) is not None:
+        flags["users"] = options.num_users
+    try:
+        return load_settings(flags, defaults=scenario.defaults(), config_file=config_file)
+    except ConfigError as e:
+        raise ConfigError(_in_flags(str(e))) from None
+
+
+def _in_flags(text: str) -> str:
+    """An error that names a field, in the words of the flags."""
+    where, _, rest = text.partition(": ")
+    for option in (*OPTIONS, Option("-u", "users", int, "")):
+        if rest.startswith(f"{option.field}: "):
+            return f"{option.flag}: {rest.removeprefix(f'{option.field}: ')}"
+    return text if where else rest
+
+
+def _value(settings: Settings, field: str) -> Any:
+    value: Any = settings
+    for part in field.split("."):
+        value = getattr(value, part)
+    return "" if value is None else str(value) if isinstance(value, Path) else value
