@@ -66,7 +66,7 @@ OPTIONS: tuple[Option, ...] = (
         "--salt",
         "salt",
         str,
-        "off: no unique beginning of prompts, so that prefix caches may help",
+        "off: prompts of a file are sent as they are, without a unique beginning against prefix caches",
         ("on", "off"),
     ),
     Option("--seed", "seed", int, "determines the prompts' text, and goes to the engines", metavar="N"),

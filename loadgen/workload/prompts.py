@@ -67,12 +67,12 @@ class PromptMaker:
         self._chars = 0.0
         self._tokens = 0.0
 
-    def make(self, pair: int, label: str | None = None) -> Prompt:
-        """The prompt number `pair`. `label` names its words where several prompts share a number (warm-up).
+    def make(self, pair: int) -> Prompt:
+        """The prompt number `pair`.
 
         Raises PromptError when `target` is below the template's own length.
         """
-        source = itertools.chain(_OPENING, words(f"{self._seed}/{pair if label is None else label}"))
+        source = itertools.chain(_OPENING, words(f"{self._seed}/{pair}"))
         salt = next(self._salts)
         if self.exact is None:
             self.least = self._ask(Prompt(pair, salt))
@@ -86,6 +86,12 @@ class PromptMaker:
                 f"alone take {self.least}, so ask for --prompt-tokens {self.least} or more"
             )
         return self._fit(Prompt(pair, salt), source)
+
+    def make_rough(self, label: str) -> Prompt:
+        """A prompt of about the target's length, without a call: for warming up."""
+        source = itertools.chain(_OPENING, words(f"{self._seed}/{label}"))
+        least = _TEMPLATE_GUESS if self.least is None else self.least
+        return Prompt(-1, _take(next(self._salts), source, self._room(self.target - least)))
 
     def _ask(self, prompt: Prompt) -> int | None:
         self.counts += 1

@@ -1,0 +1,186 @@
+"""Crew: the users of a test, and the work that is handed to them.
+
+Locust owns the users: it starts and stops them whenever a person says so. The director owns the work: a
+batch of jobs for one engine, which its members pull from one queue. The crew stands between them, so that
+users who come or go never break a turn.
+"""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (patches the standard library, must come first)
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gevent
+from gevent.event import Event
+
+from loadgen.record import DRAIN, MEASURE, RequestRecord
+from loadgen.users.lane import Lane
+from loadgen.workload.prompt import Prompt
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One request to be sent: its body is made before the turn begins, so that a burst is one."""
+
+    batch: Batch
+    prompt: Prompt
+    body: bytes
+    output_tokens: int
+    scheduled_mono_ns: int | None = None
+
+
+class Batch:
+    """One engine's jobs of one turn, or of its warm-up, and how far they are.
+
+    `members` are the users who pull from it, with the seconds after the start at which each begins;
+    `done` is set when no job is left and none in flight. `last_end_ns` is the wall time at which the last
+    response ended.
+    """
+
+    def __init__(self, lane: Lane, phase: str, turn: int, block: int) -> None:
+        self.lane = lane
+        self.phase = phase
+        self.turn = turn
+        self.block = block
+        self.jobs: deque[Job] = deque()
+        self.members: dict[Any, float] = {}
+        self.total = 0
+        self.in_flight = 0
+        self.finished = 0
+        self.failed = 0
+        self.output_tokens = 0
+        self.ttfts_ms: list[float] = []
+        self.e2es_ms: list[float] = []
+        self.halted = False
+        self.start_mono_ns = 0
+        self.last_end_ns = 0
+        self.done = Event()
+
+    def add(self, prompt: Prompt, output_tokens: int) -> None:
+        tokens = prompt.output_tokens or output_tokens
+        body = self.lane.engine.request_body(prompt, self.lane.model, output_tokens=tokens)
+        self.jobs.append(Job(self, prompt, body, tokens))
+        self.total += 1
+
+    def claim(self, user: Any) -> Job | float | None:
+        """The user's next job; seconds to wait for it; None if there is none for it here."""
+        if not self.jobs or user not in self.members:
+            return None
+        due_mono_ns = self.start_mono_ns + int(self.members[user] * 1e9)
+        if self.members[user] >= 0:
+            wait_s = (due_mono_ns - time.monotonic_ns()) / 1e9
+            if wait_s > 0:
+                return wait_s
+        job = self.jobs.popleft()
+        if self.members[user] >= 0:  # its first of this batch: the only one with an appointed time
+            self.members[user] = -1.0
+            job.scheduled_mono_ns = due_mono_ns
+        self.in_flight += 1
+        return job
+
+    def finish(self, record: RequestRecord | None) -> None:
+        """A claimed job has ended; None if it was never sent."""
+        self.in_flight -= 1
+        self.finished += 1
+        if record is not None:
+            ended_ms = record.complete_ms if record.complete_ms is not None else record.e2e_ms or 0.0
+            self.last_end_ns = max(self.last_end_ns, record.sent_ns + int(ended_ms * 1e6))
+            self.failed += record.outcome == "failed"
+            self.output_tokens += record.output_tokens or 0
+            if record.outcome == "ok" and record.ttft_ms is not None and record.e2e_ms is not None:
+                self.ttfts_ms.append(record.ttft_ms)
+                self.e2es_ms.append(record.e2e_ms)
+        self.check_done()
+
+    def halt(self) -> None:
+        """Send nothing more; what is in flight may finish."""
+        self.halted = True
+        self.jobs.clear()
+        self.check_done()
+
+    def check_done(self) -> None:
+        if not self.jobs and not self.in_flight:
+            self.done.set()
+
+    @property
+    def complete(self) -> bool:
+        return not self.halted and self.finished == self.total
+
+    @property
+    def record_phase(self) -> str:
+        """The phase of a record that ends now."""
+        return DRAIN if self.halted and self.phase == MEASURE else self.phase
+
+
+class Crew:
+    def __init__(self) -> None:
+        self.users: dict[Any, int] = {}
+        self.batches: list[Batch] = []
+        self._joined = 0
+        self._bell = Event()
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(b.in_flight for b in self.batches)
+
+    def join(self, user: Any) -> int:
+        """A user has come; its number. It gets work from the next batch on, or at once where a batch has
+        nobody left to do it."""
+        number = self.users[user] = self._joined
+        self._joined += 1
+        for batch in self.batches:
+            if not batch.members:
+                batch.members[user] = -1.0
+        self._ring()
+        return number
+
+    def leave(self, user: Any) -> None:
+        self.users.pop(user, None)
+        for batch in self.batches:
+            if batch.members.pop(user, None) is not None and not batch.members:
+                batch.members.update(dict.fromkeys(self.users, -1.0))
+        self._ring()
+
+    def begin(self, batch: Batch, members: Sequence[Any], offsets_s: Sequence[float]) -> None:
+        """Hand out a batch's jobs from now on."""
+        batch.members = dict(zip(members, offsets_s, strict=True))
+        batch.start_mono_ns = time.monotonic_ns()
+        self.batches.append(batch)
+        batch.check_done()
+        self._ring()
+
+    def end(self, batch: Batch) -> None:
+        self.batches.remove(batch)
+
+    def halt(self) -> None:
+        """No new requests."""
+        for batch in self.batches:
+            batch.halt()
+
+    def take(self, user: Any) -> Job:
+        """Wait for the user's next job."""
+        while True:
+            bell = self._bell
+            wait_s: float | None = None
+            for batch in self.batches:
+                job = batch.claim(user)
+                if isinstance(job, Job):
+                    return job
+                if job is not None:
+                    wait_s = job if wait_s is None else min(wait_s, job)
+            if wait_s is None:
+                bell.wait()
+            else:
+                gevent.sleep(wait_s)
+
+    def _ring(self) -> None:
+        bell, self._bell = self._bell, Event()
+        bell.set()

@@ -1,0 +1,96 @@
+"""The prompts of a run: the same for every engine, new salts for every block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from loadgen.config import Settings
+from loadgen.users.lane import Lane
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.promptfile import read_prompts
+from loadgen.workload.prompts import PromptMaker
+from loadgen.workload.salt import salted_messages, salts
+
+
+class PromptSupply:
+    """Makes the run's prompts with the tokenizer of the first engine that has one.
+
+    Identical text wins: where engines' tokenizers differ, all get the text that is exact by the first one,
+    and `facts` tells what the others count. Raises PromptError.
+    """
+
+    def __init__(self, settings: Settings, run_salt: str) -> None:
+        self._settings = settings
+        self._run_salt = run_salt
+        self._file = read_prompts(settings.prompt_file) if settings.prompt_file else None
+        self._salts = salts(run_salt)
+        self._maker: PromptMaker | None = None
+        self._blocks: list[list[Prompt]] = []
+        self._warmups = 0
+        self.facts: dict[str, Any] = {"run_salt": run_salt, "salted": settings.salt == "on"}
+
+    def choose(self, lanes: Sequence[Lane]) -> None:
+        """Pick the engine that counts, and make the first prompt. Raises PromptError, EngineError."""
+        if self._file is not None:
+            self.facts.update(file=str(self._settings.prompt_file), prompts_in_file=len(self._file))
+            return
+        for lane in lanes:
+            maker = PromptMaker(
+                lane.count, self._settings.prompt_tokens, seed=self._settings.seed, run_salt=self._run_salt
+            )
+            first = maker.make(0)
+            if maker.exact:
+                break
+        self._maker = maker
+        self._first: Prompt | None = first
+        self.facts.update(target=self._settings.prompt_tokens, exact=bool(maker.exact))
+        self.facts["counted_by"] = lane.name if maker.exact else None
+
+    def look_at(self, lane: Lane) -> None:
+        """Learn how this engine counts: the limit for its cache check, and its length of the first prompt."""
+        lane.cache.limit = lane.count(Prompt(-1, next(self._salts)))
+        if self._maker is not None and self._blocks:
+            self.facts.setdefault("first_prompt_tokens", {})[lane.name] = lane.count(self._blocks[0][0])
+
+    def make_blocks(self, progress: Callable[[int, int], None] = lambda done, of: None) -> None:
+        """Make all blocks' prompts. Few calls each, but calls: between turns, never in one."""
+        n, blocks = self._settings.turn_requests, self._settings.blocks
+        self._blocks = []
+        for block in range(blocks):
+            self._blocks.append([])
+            for i in range(n):
+                self._blocks[-1].append(self._make(block * n + i))
+                progress(block * n + i + 1, blocks * n)
+        if self._maker is not None:
+            self.facts["count_calls"] = self._maker.counts
+
+    def block(self, number: int) -> list[Prompt]:
+        return self._blocks[number]
+
+    def warmups(self) -> Iterator[Prompt]:
+        """Endless prompts of about the right length, none of them like another."""
+        while True:
+            self._warmups += 1
+            if self._maker is not None:
+                yield self._maker.make_rough(f"warm-up {self._warmups}")
+            else:
+                yield replace(self._from_file(self._warmups), pair=-1)
+
+    def _make(self, pair: int) -> Prompt:
+        if self._maker is None:
+            return self._from_file(pair)
+        if pair == 0 and self._first is not None:
+            first, self._first = self._first, None
+            return first
+        return self._maker.make(pair)
+
+    def _from_file(self, pair: int) -> Prompt:
+        assert self._file is not None
+        prompt = replace(self._file[pair % len(self._file)], pair=pair)
+        if self._settings.salt == "off":
+            return prompt
+        salt = next(self._salts)
+        messages = None if prompt.messages is None else salted_messages(prompt.messages, salt)
+        return replace(prompt, text=f"{salt} {prompt.text}", messages=messages)
