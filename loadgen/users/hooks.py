@@ -1,0 +1,156 @@
+"""What happens at which of Locust's events. Imported once, by `loadgen.users`."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (patches the standard library, must come first)
+from locust import events
+
+import argparse
+import gc
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from loadgen.config import ConfigError, Settings
+from loadgen.users import csvfile
+from loadgen.users.interrupt import INTERRUPTED_CODE, Interrupt
+from loadgen.users.options import (
+    SPAWN_RATE,
+    STOP_TIMEOUT_S,
+    add_options,
+    config_path,
+    effective_defaults,
+)
+from loadgen.users.session import MISTAKES, Session, exit_with
+from loadgen.users.user import LlmUser
+from loadgen.workload.scenarios import Scenario
+
+PLAIN_ENV = "LOADGEN_PLAIN"  # set by `loadgen run`: our lines without Locust's, for people who don't know it
+
+DISTRIBUTED = (
+    "distributed runs (--processes, --master, --worker) are not supported yet, they come with a later "
+    "version: leave the flag away, one process measures up to about 1,000 streams"
+)
+
+_state: dict[str, Any] = {}
+
+
+def _scenario() -> Scenario | None:
+    """The workload whose defaults count: of the only user class there is, or of the one that is named."""
+    classes = [c for c in _subclasses(LlmUser) if hasattr(c, "scenario")]
+    named = [c for c in classes if c.__name__ in sys.argv[1:]]
+    chosen = named if len(named) == 1 else classes
+    return chosen[-1].scenario if chosen else None
+
+
+def _subclasses(of: type[LlmUser]) -> list[type[LlmUser]]:
+    return [c for sub in of.__subclasses__() for c in (sub, *_subclasses(sub))]
+
+
+def on_parser(parser: Any, **_: Any) -> None:
+    """Our flags, and Locust's defaults where they would spoil a run. Called for each page of the web UI."""
+    if "defaults" not in _state:
+        path = config_path(sys.argv[1:])
+        scenario = _scenario()
+        try:
+            _state.update(defaults=effective_defaults(scenario, path), config=path, scenario=scenario)
+        except ConfigError as e:
+            exit_with(str(e), 2)
+        csvfile.install()
+    defaults: Settings = _state["defaults"]
+    scenario = _state["scenario"]
+    add_options(parser, defaults)
+    parser.set_defaults(
+        num_users=defaults.users,
+        spawn_rate=SPAWN_RATE,
+        stop_timeout=STOP_TIMEOUT_S,
+        run_time=scenario.run_time_s if scenario else None,
+        only_summary=True,
+    )
+    for action in parser._actions:
+        if action.dest in ("processes", "master", "worker"):
+            action.__class__ = _NotYet
+
+
+class _NotYet(argparse.Action):
+    """Takes the place of a flag's action, so that its environment variable is met as well."""
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        exit_with(DISTRIBUTED, 2)
+
+
+def on_init(environment: Any, **_: Any) -> None:
+    options = environment.parsed_options
+    if options.print_stats:
+        options.only_summary = False
+    if os.environ.get(PLAIN_ENV):
+        _plain_log(options)
+    logging.getLogger("loadgen").setLevel(logging.INFO)
+    session = _state["session"] = Session(environment, _state["defaults"], _state["config"])
+    LlmUser.workplace = session
+    try:
+        if options.headless:
+            session.check()
+        else:
+            session.settings()
+    except MISTAKES as e:
+        exit_with(str(e))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED_CODE)
+    Interrupt(session).install()
+    # A run makes few objects that live long and many that die at once. Everything that has been loaded so
+    # far is set aside, so that a full collection does not hold up the reader while it walks through it.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 20, 50)
+
+
+def _plain_log(options: Any) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    ours = logging.getLogger("loadgen")
+    ours.handlers = [handler]
+    ours.propagate = False
+    if not options.print_stats:
+        logging.getLogger("locust.stats_logger").setLevel(logging.WARNING)
+
+
+def on_test_start(**_: Any) -> None:
+    _state["session"].test_start()
+
+
+def on_spawning_complete(**_: Any) -> None:
+    _state["session"].spawning_complete()
+
+
+def on_test_stopping(**_: Any) -> None:
+    _state["session"].test_stopping()
+
+
+def on_test_stop(**_: Any) -> None:
+    _state["session"].test_stop()
+
+
+def on_quitting(**_: Any) -> None:
+    _state["session"].quitting()
+
+
+def on_quit(**_: Any) -> None:
+    """After Locust's own tables, so that ours are what is left on the screen."""
+    _state["session"].show_result()
+
+
+_LISTENERS: tuple[tuple[Any, Callable[..., None]], ...] = (
+    (events.init_command_line_parser, on_parser),
+    (events.init, on_init),
+    (events.test_start, on_test_start),
+    (events.spawning_complete, on_spawning_complete),
+    (events.test_stopping, on_test_stopping),
+    (events.test_stop, on_test_stop),
+    (events.quitting, on_quitting),
+    (events.quit, on_quit),
+)
+for _hook, _listener in _LISTENERS:
+    _hook.add_listener(_listener)

@@ -1,0 +1,250 @@
+"""Session: the runs of one Locust process, from the first event to the exit code.
+
+Headless there is one run; from the web UI any number, one after the other, each in a directory of its own.
+"""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (patches the standard library, must come first)
+from locust.exception import StopTest
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gevent
+from gevent.event import Event
+
+from loadgen.config import ConfigError, Settings
+from loadgen.engines import EngineError
+from loadgen.record import CANCELLED, WARMUP, RequestRecord
+from loadgen.store import StoreError
+from loadgen.store.manifest import COMPLETE, FAILED, INTERRUPTED
+from loadgen.stream.client import StreamClient
+from loadgen.stream.reader import Reader
+from loadgen.users.crew import Crew
+from loadgen.users.director import Director
+from loadgen.users.lane import Lane
+from loadgen.users.options import settings_from
+from loadgen.users.prepare import prepare
+from loadgen.users.progress import Progress
+from loadgen.users.residency import Residency
+from loadgen.users.result import show_result
+from loadgen.users.run import Run
+from loadgen.users.supply import PromptSupply
+from loadgen.users.user import Client, LlmUser, fire_request
+from loadgen.workload.prompts import PromptError
+
+log = logging.getLogger("loadgen")
+
+MISTAKES = (ConfigError, EngineError, PromptError, StoreError)
+STATE_RUNS = ("spawning", "running")
+
+
+class Session:
+    """What Locust's events do; see `loadgen.users.hooks` for which is which.
+
+    `make_client` may be replaced by tests. `run` is the run that goes on, None between runs.
+    """
+
+    def __init__(self, environment: Any, defaults: Settings, config_file: Path | None) -> None:
+        self.environment = environment
+        self.crew = Crew()
+        self.run: Run | None = None
+        self.measured = 0
+        self._defaults = defaults
+        self._config_file = config_file
+        self._director: Director | None = None
+        self._progress: Progress | None = None
+        self._users_in = Event()
+        self._over = Event()
+        self._over.set()
+        self._opened: tuple[Settings, list[Lane], PromptSupply] | None = None
+        self._result: Callable[[], None] | None = None
+        self._reader: Reader | None = None
+
+    @property
+    def options(self) -> argparse.Namespace:
+        options = self.environment.parsed_options
+        assert isinstance(options, argparse.Namespace)
+        return options
+
+    @property
+    def headless(self) -> bool:
+        return bool(self.options.headless)
+
+    # --- before ------------------------------------------------------------------------------------------
+
+    def user_class(self) -> type[LlmUser]:
+        """The one workload of this test. Raises ConfigError if there are several, or strangers."""
+        classes = list(self.environment.user_classes)
+        ours = [c for c in classes if issubclass(c, LlmUser)]
+        if len(ours) != 1 or len(classes) != 1:
+            names = ", ".join(sorted(c.__name__ for c in classes)) or "none"
+            raise ConfigError(
+                f"one run is one workload, and these are several: {names}; give one file with -f or one user "
+                "class at the end of the command, or `loadgen run reference` for all three in a row"
+            )
+        only: type[LlmUser] = ours[0]
+        return only
+
+    def settings(self) -> Settings:
+        """What flags, or the web form, ask for now. Raises ConfigError."""
+        return settings_from(self.options, self.user_class().scenario, self._defaults, self._config_file)
+
+    def check(self) -> None:
+        """Look at settings and engines before anything is started (headless). Raises one of MISTAKES."""
+        self._opened = prepare(self.settings())
+        self._open_run()
+
+    def _open_run(self) -> None:
+        assert self._opened is not None
+        settings, lanes, supply = self._opened
+        self._opened = None
+        self._reader = Reader.get()
+        # Without kernel stamps the reader takes the clock after each read, and says so.
+        self.run = Run(settings, lanes, clock="kernel" if self._reader.stamps else "read")
+        self.measured = 0
+        residency = None
+        if settings.residency == "exclusive":
+            residency = Residency(self.run.dir.path, settings.ready_timeout_s)
+        self._director = Director(
+            self.run,
+            self.crew,
+            supply,
+            residency,
+            users_in=self._users_in,
+            want_users=self._want_users,
+            end=self._end_soon,
+        )
+        log.info("run directory: %s", self.run.dir.path)
+
+    # --- Locust's events ---------------------------------------------------------------------------------
+
+    def test_start(self) -> None:
+        """Raises StopTest, which keeps Locust from spawning users, if the run cannot be."""
+        self._over.wait()  # a run that is still finishing its last requests goes first
+        self._users_in.clear()
+        if self._director is None:
+            try:
+                self.check()
+            except MISTAKES as e:
+                self.refuse(str(e))
+                raise StopTest(str(e)) from None
+        assert self._director is not None
+        self._over.clear()
+        self._progress = Progress(self._director, self._live_events)
+        self._director.start()
+
+    def refuse(self, sentence: str) -> None:
+        """A test that cannot start, or not go on: into Locust's UI, and into the exit code."""
+        self.environment.runner.log_exception("local", sentence, sentence)
+        self.environment.process_exit_code = 1
+
+    def spawning_complete(self) -> None:
+        self._users_in.set()
+        run, director = self.run, self._director
+        if run is not None and director is not None and director.active:
+            users = sum(len(b.members) for _, b in director.active)
+            if users != len(self.crew):
+                run.note(f"users were changed to {len(self.crew)} during a turn of {users}: from the next on")
+
+    def test_stopping(self) -> None:
+        if self._director is not None:
+            self._director.stop()
+
+    def test_stop(self) -> None:
+        """All users have stopped: close the run."""
+        director, run = self._director, self.run
+        self._director = None
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+        if director is None or run is None:
+            return
+        try:
+            director.close()
+            state = COMPLETE if director.finished else FAILED if director.failure else INTERRUPTED
+            if director.failure:
+                run.manifest.note(director.failure)
+            run.close(state)
+        finally:
+            for lane in run.lanes:
+                lane.engine.close()
+            self.run = None
+            self.crew = Crew()
+            LlmUser.workplace = self
+            self._over.set()
+        if director.failure or run.problem:
+            self.refuse(director.failure or run.problem or "")
+        elif not self.measured:
+            log.error("nothing was measured: the run was stopped before its first measured request ended")
+            self.environment.process_exit_code = 1
+        self._result = lambda: show_result(run)
+        if not self.headless:
+            self.show_result()
+
+    def quitting(self) -> None:
+        """Locust goes down, perhaps in the middle of a run: the run is ended first, as it would be."""
+        runner = self.environment.runner
+        if runner is not None and runner.state in STATE_RUNS:
+            runner.stop()
+        self._over.wait()
+        if self._director is not None:  # opened, never started
+            self.test_stop()
+
+    def show_result(self) -> None:
+        result, self._result = self._result, None
+        if result is not None:
+            result()
+
+    # --- for users and the director ----------------------------------------------------------------------
+
+    def make_client(self, lane: Lane) -> Client:
+        assert self.run is not None
+        return StreamClient(lane.engine, self._reader, self.run.settings.timeouts)
+
+    def record_done(self, record: RequestRecord) -> None:
+        """Journal one record; tell Locust of it, unless it is of the warm-up or was cut off."""
+        run, director = self.run, self._director
+        if run is None:
+            return
+        run.write(record)
+        lane = next((lane for lane in run.lanes if lane.name == record.engine), None)
+        if record.phase != WARMUP and record.outcome != CANCELLED:
+            self.measured += 1
+            if lane is not None and record.outcome == "ok":
+                lane.cache.add(record.cached_tokens, record.prompt_tokens)
+            fire_request(self.environment, record, run.settings.api)
+        if run.problem and director is not None:
+            director.fail(f"the run is stopped: {run.problem}")
+
+    def _want_users(self, number: int) -> None:
+        self.environment.runner.start(number, max(self.options.spawn_rate or 1, 1))
+
+    def _live_events(self, engine: str) -> int:
+        return self._reader.meter(engine).events if self._reader is not None else 0
+
+    def _end_soon(self) -> None:
+        # Not from here: ending the test stops the greenlets that ask for it.
+        gevent.spawn(self._end)
+
+    def _end(self) -> None:
+        runner, options = self.environment.runner, self.options
+        if self.headless:
+            runner.quit()
+            return
+        runner.stop()
+        if options.autostart and options.autoquit != -1:
+            gevent.sleep(options.autoquit)
+            runner.quit()
+            self.environment.web_ui.stop()
+
+
+def exit_with(sentence: str, code: int = 1) -> None:
+    """A person's mistake: one sentence, no traceback."""
+    print(f"loadgen: {sentence}", file=sys.stderr)
+    sys.exit(code)

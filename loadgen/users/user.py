@@ -1,0 +1,168 @@
+"""LlmUser: the Locust user whose client is a streaming LLM client."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (patches the standard library, must come first)
+from locust import User, constant, task
+from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
+
+from typing import Any, ClassVar, Protocol
+
+from gevent import GreenletExit
+
+from loadgen.record import CANCELLED, FAILED, RequestRecord
+from loadgen.users.crew import Crew, Job
+from loadgen.users.lane import Lane
+from loadgen.users.run import Run
+from loadgen.workload.scenarios import Scenario
+
+
+class Exchange(Protocol):
+    """One request and what came back."""
+
+    def fill(self, record: RequestRecord, http_error_text: Any = None) -> None: ...
+
+
+class Client(Protocol):
+    """What a user needs of the streaming client."""
+
+    def send(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        scheduled_mono_ns: int | None = None,
+        asked_output_tokens: int | None = None,
+    ) -> Exchange: ...
+
+    def cancelled_exchange(self) -> Exchange | None: ...
+
+    def close(self) -> None: ...
+
+
+class Workplace(Protocol):
+    """Where a user works: the run that goes on, its crew, and what is done with each record."""
+
+    crew: Crew
+    run: Run | None
+
+    def make_client(self, lane: Lane) -> Client: ...
+
+    def record_done(self, record: RequestRecord) -> None: ...
+
+
+class LlmUser(User):
+    """Sends what the director hands out, one request after the other.
+
+    A subclass names its `scenario`, the defaults of its workload. `number` counts the users of a test from
+    0. Request events have the type CHAT or COMPLETION, the name "ENGINE SCENARIO" and the full-precision
+    e2e time. Warm-up requests fire none, so Locust's statistics hold measured requests only; nor does a
+    request that was cut off when its user was stopped, which is neither a success nor a failure.
+    """
+
+    abstract = True
+    scenario: ClassVar[Scenario]
+    wait_time = constant(0)
+    workplace: ClassVar[Workplace]
+
+    def __init__(self, environment: Any) -> None:
+        super().__init__(environment)
+        self.number = -1
+        self._clients: dict[str, Client] = {}
+
+    def on_start(self) -> None:
+        self.number = self.workplace.crew.join(self)
+
+    def on_stop(self) -> None:
+        self.workplace.crew.leave(self)
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+
+    @task
+    def request(self) -> None:
+        """One request: Locust calls this again and again."""
+        # While it waits for work a user may be stopped at once, as in Locust's own wait(); while it has
+        # work, a stop lets it finish.
+        self._state = LOCUST_STATE_WAITING
+        job = self.workplace.crew.take(self)
+        self._state = LOCUST_STATE_RUNNING
+        record: RequestRecord | None = None
+        try:
+            record = self._send(job)
+        finally:
+            job.batch.finish(record)
+
+    def _send(self, job: Job) -> RequestRecord | None:
+        lane = job.batch.lane
+        record = self._new_record(job)
+        client = self._client(lane)
+        exchange: Exchange | None
+        try:
+            exchange = client.send(
+                lane.engine.path,
+                job.body,
+                scheduled_mono_ns=job.scheduled_mono_ns,
+                asked_output_tokens=job.output_tokens,
+            )
+        except GreenletExit:
+            exchange = client.cancelled_exchange()
+            if exchange is not None:
+                exchange.fill(record, lane.engine.http_error_text)
+                record.outcome = CANCELLED
+                self._done(job, record)
+            raise
+        exchange.fill(record, lane.engine.http_error_text)
+        self._done(job, record)
+        return record
+
+    def _done(self, job: Job, record: RequestRecord) -> None:
+        record.phase = job.batch.record_phase
+        self.workplace.record_done(record)
+
+    def _new_record(self, job: Job) -> RequestRecord:
+        run = self.workplace.run
+        assert run is not None
+        return RequestRecord(
+            run=run.name,
+            scenario=run.settings.scenario,
+            engine=job.batch.lane.name,
+            model=job.batch.lane.model or "",
+            user=self.number,
+            sequence=run.next_sequence(),
+            turn=job.batch.turn,
+            block=job.batch.block,
+            pair=job.prompt.pair,
+            asked_output_tokens=job.output_tokens,
+        )
+
+    def _client(self, lane: Lane) -> Client:
+        client = self._clients.get(lane.name)
+        if client is None:
+            client = self._clients[lane.name] = self.workplace.make_client(lane)
+        return client
+
+
+def fire_request(environment: Any, record: RequestRecord, api: str) -> None:
+    """Tell Locust of one finished request, for its statistics, web UI, --csv and exit code."""
+    failed = record.outcome == FAILED
+    error = None
+    if failed:
+        said = f": {record.error_text}" if record.error_text else ""
+        error = RequestFailed(f"{record.error}{said}"[:300])
+    time_ms = record.e2e_ms
+    if failed or time_ms is None:
+        time_ms = record.complete_ms if record.complete_ms is not None else record.e2e_ms
+    environment.events.request.fire(
+        request_type="CHAT" if api == "chat" else "COMPLETION",
+        name=f"{record.engine} {record.scenario}",
+        response_time=time_ms,
+        response_length=record.response_bytes,
+        exception=error,
+        context={},
+        record=record,
+    )
+
+
+class RequestFailed(Exception):
+    """A failed request, as Locust's statistics name it: the kind of error and what was said."""
