@@ -1,0 +1,95 @@
+"""The `loadgen` command: a module a subcommand, imported only when it is asked for.
+
+A subcommand's module has `add_arguments(parser)` and `execute(args) -> int` or `run(args) -> int`. With
+`PASS_ON = True` it takes flags that its parser does not know; `args.argv` holds them all as they were given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS: dict[str, str] = {
+    "run": "measure: single_user, long_prompt, concurrency, or reference for all three",
+    "summary": "print the figures of a run or suite",
+    "engines": "what is there: server, version, model, context of each endpoint",
+    "sim": "start simulated engines (no model, no GPU)",
+}
+
+DESCRIPTION = """\
+loadgen measures LLM inference servers against each other: time to first token (TTFT), decode speed,
+throughput and latency, with the same prompts for each and in turns, so that the comparison is fair.
+
+commands:
+{commands}"""
+
+EPILOG = """\
+a first try, without any server of your own:
+  loadgen sim                      in one terminal: two simulated engines
+  loadgen run concurrency          in another: 16 users at once, then a table
+
+your own servers:
+  loadgen engines --engine fp8=vllm:http://gpu:8000 --engine q4=llamacpp:http://gpu:8001
+  loadgen run reference --engine fp8=vllm:http://gpu:8000 --engine q4=llamacpp:http://gpu:8001
+or name them in ./loadgen.toml, or in VLLM_URL and LLAMACPP_URL, and leave the flags away.
+
+later:
+  loadgen summary latest           the figures again; --json for programs
+  locust -f locustfiles/concurrency.py          the same run in Locust's web page
+
+`loadgen COMMAND --help` tells more."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; its exit code. A person's mistake is one sentence on stderr."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    commands = "\n".join(f"  {name:9} {text}" for name, text in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="loadgen",
+        description=DESCRIPTION.format(commands=commands),
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"loadgen {_version()}")
+    parser.add_argument(
+        "command",
+        choices=COMMANDS,
+        metavar="COMMAND",
+        help=argparse.SUPPRESS,
+    )
+    if not args:
+        parser.print_help()
+        return 0
+    command = parser.parse_args(args[:1]).command
+    return _run(command, args[1:])
+
+
+def _run(command: str, argv: list[str]) -> int:
+    from loadgen.config import ConfigError
+
+    module = importlib.import_module(f"loadgen.cli.{command}")
+    parser = argparse.ArgumentParser(
+        prog=f"loadgen {command}", description=COMMANDS[command], allow_abbrev=False
+    )
+    try:
+        module.add_arguments(parser)
+        if getattr(module, "PASS_ON", False):
+            args, _ = parser.parse_known_args(argv)
+        else:
+            args = parser.parse_args(argv)
+        args.argv = argv
+        execute = module.execute if hasattr(module, "execute") else module.run
+        return int(execute(args))
+    except ConfigError as e:
+        print(f"loadgen {command}: {e}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _version() -> str:
+    from loadgen import __version__
+
+    return __version__
