@@ -105,8 +105,8 @@ class Settings(_Model):
     """All that shapes one run of one scenario.
 
     `warmup_requests` is a number per user and engine; with `warmup = "steady"` more follow until TTFT is
-    steady, for `warmup_max_s` at most. `salt = "off"` sends a file's prompts as they are, so that prefix caches
-    may help: a measurement of its own kind. Fields that end in `_s` are seconds.
+    steady, for `warmup_max_s` at most. `salt = "off"` sends a file's prompts as they are, so that prefix
+    caches may help: a measurement of its own kind. Fields that end in `_s` are seconds.
     """
 
     engines: tuple[EngineSpec, ...] = ()

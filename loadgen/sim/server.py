@@ -83,7 +83,8 @@ class Server:
         """
         o = self.options
         family, _, _, _, address = socket.getaddrinfo(o.host, o.port, type=socket.SOCK_STREAM)[0]
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # The protocol is named, since only then asyncio turns Nagle off: tokens must not wait for an ACK.
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(address)
