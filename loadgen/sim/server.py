@@ -129,6 +129,8 @@ class Server:
         kind = self.options.kind
         path = r.path
         if kind == "llamacpp":
+            # llama-server takes HTTP/1.0 for 1.1
+            r.keep_alive = "close" not in r.headers.get("connection", "").lower()
             path = _LLAMA_ALIASES.get(path, path)
             if time.monotonic() < self._ready_at:
                 return self._error(c, r, _loading())

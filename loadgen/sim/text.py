@@ -62,8 +62,8 @@ def generate(
     Unless `ignore_eos`, the answer ends with an EOS token where the seed says so (after 40 tokens at the
     median), not before `min_tokens`; an answer that `limit` cuts has none. `odd_share` of the words are
     emoji or other letters than ASCII; a prompt that has half-character tokens itself is answered with
-    them at once. `tricky` puts text between the words that looks like the protocol. The first token is
-    otherwise always a whole word, and no answer begins or ends in the middle of a character.
+    them, beginning with one. `tricky` puts text between the words that looks like the protocol. Otherwise
+    the first token is a word, and no answer ends in the middle of a character.
     """
     if limit <= 0:
         return []
@@ -81,7 +81,7 @@ def generate(
         else:
             left -= 1
             text = " " + rng.choice(WORDS) + ("." if left == 0 else "," if rng.random() < 0.06 else "")
-        if echo and rng.random() < 0.5:
+        if echo and (not out or rng.random() < 0.5):
             text = rng.choice(echo)
         elif out and rng.random() < odd_share:
             text = " " + rng.choice(ODDITIES)
