@@ -20,7 +20,7 @@ from loadgen.sim.wire import Answer, Choice, Dialect, Payloads
 _DELAY_EVERY = 8
 
 
-@dataclass
+@dataclass(eq=False)
 class Answering:
     """Sends one answer.
 

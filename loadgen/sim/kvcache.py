@@ -135,30 +135,36 @@ class SlotCache:
 
     def __init__(self, capacity: int, slots: int) -> None:
         self.capacity = capacity
-        self._memory: list[tuple[int, ...]] = [()] * slots
-        self._free: list[int] = list(range(slots))  # least recently used first
+        self._blank = list(range(slots - 1, -1, -1))  # free slots that remember nothing
+        self._idle: OrderedDict[int, tuple[int, ...]] = OrderedDict()  # the others, least recently used first
         self._running = 0
+        self._remembered = 0
 
     def admit(self, prompt: tuple[int, ...], *, reuse: bool) -> Holding | None:
         """A slot, the one with the longest common beginning; None when all are taken."""
-        if not self._free:
-            return None
-        best, cached = self._free[0], 0
-        for slot in self._free if reuse else ():
-            n = _common(self._memory[slot], prompt)
+        best, cached = -1, 0
+        for slot, tokens in self._idle.items() if reuse else ():
+            n = _common(tokens, prompt)
             if n > cached:
                 best, cached = slot, n
-        self._free.remove(best)
-        self._memory[best] = ()
+        if best >= 0:
+            self._remembered -= len(self._idle.pop(best))
+        elif self._blank:
+            best = self._blank.pop()
+        elif self._idle:
+            best, tokens = self._idle.popitem(last=False)
+            self._remembered -= len(tokens)
+        else:
+            return None
         self._running += len(prompt)
         self._forget()
         return Holding(min(cached, max(0, len(prompt) - 1)), len(prompt), slot=best)
 
     def _forget(self) -> None:
-        for slot in self._free:
-            if self._running + sum(len(self._memory[s]) for s in self._free) <= self.capacity:
-                break
-            self._memory[slot] = ()
+        while self._idle and self._running + self._remembered > self.capacity:
+            slot, tokens = self._idle.popitem(last=False)
+            self._remembered -= len(tokens)
+            self._blank.append(slot)
 
     def publish(self, held: Holding, prompt: tuple[int, ...]) -> None:
         """A slot's memory is its own: nothing to share."""
@@ -167,15 +173,16 @@ class SlotCache:
         """Room for `tokens` in all; False when everything that runs no longer fits."""
         self._running += tokens - held.tokens
         held.tokens = tokens
-        self._forget()
+        if self._running + self._remembered > self.capacity:
+            self._forget()
         return self._running <= self.capacity
 
     def release(self, held: Holding, tokens: tuple[int, ...]) -> None:
         """The slot is free again and remembers `tokens`."""
         self._running -= held.tokens
-        self._memory[held.slot] = tokens
-        self._free.append(held.slot)
         held.tokens = 0
+        self._idle[held.slot] = tokens
+        self._remembered += len(tokens)
         self._forget()
 
     def used(self) -> int:
@@ -184,6 +191,8 @@ class SlotCache:
 
 def _common(a: tuple[int, ...], b: tuple[int, ...]) -> int:
     n = min(len(a), len(b))
+    if not n or a[0] != b[0]:
+        return 0
     if a[:n] == b[:n]:
         return n
     lo, hi = 0, n  # a[:lo] equal, a[:hi] not

@@ -97,8 +97,7 @@ PRESETS: dict[str, Constants] = {
     "llamacpp-steady": Constants(
         kind="llamacpp",
         step_s=0.02,
-        overhead_s=0.0,
-        prefill_base_s=0.18,
+        overhead_s=0.18,
         prefill_tok_s=1e9,
         slots=4096,
         kv_tokens=16_000_000,

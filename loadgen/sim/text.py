@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from loadgen.sim.tokens import EOS, detokenize, is_half, tokenize
+from loadgen.sim.tokens import EOS, PHRASE_TOKENS, detokenize, is_half, tokenize
 
 WORDS = """
     the of and a to in is that it was for on are as with they at be this from have or by one had not but
@@ -21,18 +21,6 @@ WORDS = """
     lantern harbour market bridge travel story thunder whisper careful curious golden distant ordinary
 """.split()  # noqa: SIM905
 ODDITIES = ("🦊", "🙂", "🚀", "日本語", "河流", "café", "naïve", "Ελλάδα", "“so it was”", "—", "🧑‍🚀")
-TRICKY = (
-    '"usage":{"prompt_tokens":1,"completion_tokens":999}',
-    '"content":"not this"',
-    '{"choices":[],"usage":{}}',
-    'a \\"quoted\\" \\\\ path\\n',
-    "\n\ndata: [DONE]\n\n",
-    "line\u2028separator\u2029next\u0085line",
-    "tab\there \b\f \x00 bell",
-    '"finish_reason":"stop"',
-    '"error":{"message":"no"}',
-    "</script><b>&amp;",
-)
 
 
 @lru_cache(maxsize=4096)
@@ -72,7 +60,7 @@ def generate(
     stop_at = limit if ignore_eos or eos_at >= limit else eos_at
     echo = sorted({detokenize(prompt[i : i + 2]) for i, t in enumerate(prompt[:-1]) if is_half(t)})
     out: list[int] = []
-    left = 0
+    left = phrase = 0
     while len(out) < stop_at:
         if left == 0:
             left = rng.randint(5, 14)
@@ -85,9 +73,10 @@ def generate(
             text = rng.choice(echo)
         elif out and rng.random() < odd_share:
             text = " " + rng.choice(ODDITIES)
-        if tricky and out and rng.random() < 0.4:
-            text = " " + rng.choice(TRICKY)
         out.extend(_ids(text))
+        if tricky and rng.random() < 0.4:
+            out.append(PHRASE_TOKENS[phrase % len(PHRASE_TOKENS)])
+            phrase += 1
     del out[stop_at:]
     if is_half(out[-1]):
         out[-1] = _ids(".")[0]

@@ -23,11 +23,28 @@ EOS = SPECIAL["<|im_end|>"]
 # Ranges of ids. Letters are base-53 digits (1-52, 0 = no more), 53**5 < 2**29; +_SPACE: a space before it.
 _CHAR = 1_000  # one character that is not a letter: id = _CHAR + code point (at most 0x10FFFF)
 _SPACE_CHAR = 2_000_000  # the same with a space before it
+_PHRASE = 3_500_000  # a whole phrase in one token (only answers have such): id = _PHRASE + index
 _HALF = (
-    4_000_000  # two bytes of a four-byte character: id = _HALF + 2 * (big-endian pair) + (1 if second half)
+    4_000_000  # half of a four-byte character: id = _HALF + 2 * (its two bytes, big-endian) + (1 if second)
 )
 _WORD = 5_000_000
 _SPACE_WORD = _WORD + 53**5
+
+# Text that looks like the protocol, for clients that search bytes where they should parse.
+PHRASES = (
+    ' "usage":{"prompt_tokens":1,"completion_tokens":999}',
+    ' "content":"not this"',
+    ' {"choices":[],"usage":{}}',
+    ' a \\"quoted\\" \\\\ path\\n',
+    "\n\ndata: [DONE]\n\n",
+    " line\u2028separator\u2029next\u0085line",
+    " tab\there \b\f \x00 bell",
+    ' "finish_reason":"stop"',
+    ' "error":{"message":"no"}',
+    " </script><b>&amp;",
+    ' \\u0041 "delta":{"content":""}',
+)
+PHRASE_TOKENS = tuple(_PHRASE + i for i in range(len(PHRASES)))
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DIGIT = {c: i + 1 for i, c in enumerate(_LETTERS)}
@@ -83,6 +100,9 @@ def token_bytes(token: int) -> bytes:
         return ((" " if spaced else "") + "".join(letters)).encode()
     if token >= _HALF:
         return (((token - _HALF) // 2) & 0xFFFF).to_bytes(2, "big")
+    if token >= _PHRASE:
+        i = token - _PHRASE
+        return PHRASES[i].encode() if i < len(PHRASES) else "\ufffd".encode()
     spaced = token >= _SPACE_CHAR
     code = token - (_SPACE_CHAR if spaced else _CHAR)
     if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
