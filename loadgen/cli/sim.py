@@ -10,7 +10,6 @@ from loadgen.sim.main import run
 from loadgen.sim.options import add_options, to_options
 from loadgen.sim.server import Server
 
-HELP = "start simulated engines (no model, no GPU)"
 DESCRIPTION = """\
 Start servers that answer as vLLM and llama.cpp do, with the speed of a published experiment (Qwen3-8B on two
 Tesla V100), until Ctrl-C. Nothing is computed: the words are random, the times are modelled. Every response
@@ -61,10 +60,3 @@ def _greet(servers: list[Server]) -> None:
         flags = " ".join(f"--engine {s.options.kind}={s.options.kind}:{s.url}" for s in servers)
         print(f"In another terminal:  loadgen run concurrency {flags}")
     print("Ctrl-C stops.", flush=True)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """`loadgen sim FLAGS`."""
-    parser = argparse.ArgumentParser(prog="loadgen sim")
-    add_arguments(parser)
-    return execute(parser.parse_args(argv))

@@ -112,6 +112,7 @@ class Raw:
 
     def __init__(self, url: str, timeout_s: float = 20.0) -> None:
         parts = urlsplit(url)
+        assert parts.port is not None
         self.sock = socket.create_connection((parts.hostname, parts.port), timeout=timeout_s)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._timeout_s = timeout_s
@@ -144,9 +145,8 @@ class Raw:
                 got.ended = "eof"
                 return got
             got.reads.append((time.monotonic_ns(), data))
-            if data.endswith((b"\r\n", b"}", b"]")) or len(got.reads) < 3:
-                if _complete(got.raw):
-                    break
+            if data[-1:] in (b"\n", b"}", b"]") and _complete(got.raw):
+                break
         self.sock.settimeout(after_s)
         try:
             rest = self.sock.recv(1)

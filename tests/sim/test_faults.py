@@ -12,7 +12,7 @@ from loadgen.sim.faults import FAULTS
 from loadgen.sim.launch import SimProcess
 from tests.sim.raw import Got, Raw, chat, payloads, split_chunks
 
-TESTED = set()
+TESTED: set[str] = set()
 
 
 def ask(sim: SimProcess, fault: str, *, tokens: int = 8, silence_s: float | None = None) -> Got:

@@ -62,7 +62,7 @@ def test_the_log_tells_the_truth(kind: str) -> None:
 
 def test_head_at_once_or_with_the_slot() -> None:
     """vLLM sends its head while a request waits, llama-server does not."""
-    options = {"slots": 1, "step_s": 0.01, "context": 8192}
+    options: dict[str, Any] = {"slots": 1, "step_s": 0.01, "context": 8192}
     with (
         SimProcess("vllm", preset="vllm-fast", **options) as vllm,
         SimProcess("llamacpp", preset="llamacpp-fast", **options) as llama,

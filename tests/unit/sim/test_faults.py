@@ -62,7 +62,10 @@ def test_framing() -> None:
 
 
 def test_change_head_keeps_the_mark_last() -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: a\r\nKeep-Alive: x\r\nTransfer-Encoding: chunked\r\nMark: m\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: a\r\nKeep-Alive: x\r\nTransfer-Encoding: chunked\r\n"
+        b"Mark: m\r\n\r\n"
+    )
     changed = change_head(head, Plan(names=["x"], close=True, gzip=True, content_type="b"))
     assert changed == (
         b"HTTP/1.1 200 OK\r\nContent-Type: b\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -109,7 +110,7 @@ def test_llamacpp_keeps_the_common_beginning_of_a_slot() -> None:
 def test_vllm_shares_full_blocks() -> None:
     s = engine(block=16)
     for i, expected in enumerate([0, 96]):
-        j = Job(tuple(range(100)) + (i,), (9, 9))
+        j = Job((*range(100), i), (9, 9))
         s.submit(j, float(i))
         run(s)
         assert j.cached == expected  # 6 blocks of 16
@@ -247,7 +248,7 @@ def test_any_load(
         assert j.done
         if j not in failed:
             assert len(tokens) == len(j.output)
-            gaps = [b.t - a.t for a, b in zip(tokens, tokens[1:], strict=False)]
+            gaps = [b.t - a.t for a, b in pairwise(tokens)]
             assert all(gap >= 0.01 - 1e-9 for gap in gaps)
             assert tokens[0].t >= j.arrived + 0.01 - 1e-9
     assert not (kind == "vllm" and failed)

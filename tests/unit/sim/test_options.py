@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from loadgen.cli.sim import add_arguments, execute, main
+from loadgen.cli import main
 from loadgen.sim.options import add_options, to_options
 from loadgen.sim.server import Options
 
@@ -63,28 +63,21 @@ def test_np_divides_the_context_unless_that_is_given() -> None:
     ],
 )
 def test_nonsense_is_one_sentence(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(flags) == 2
+    assert main(["sim", *flags]) == 2
     out = capsys.readouterr()
     assert out.err.startswith("loadgen sim: ")
     assert len(out.err.splitlines()) == 1
 
 
 def test_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--faults"]) == 0
+    assert main(["sim", "--faults"]) == 0
     assert "stall:ARG" in capsys.readouterr().out
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as e:
-        main(["--help"])
+        main(["sim", "--help"])
     assert e.value.code == 0
     text = capsys.readouterr().out
     for word in ("127.0.0.1:8000", "examples:", "--speed", "X-Loadgen-Simulated"):
         assert word in text
-
-
-def test_arguments_fit_another_parser() -> None:
-    parser = argparse.ArgumentParser()
-    sub = parser.add_subparsers().add_parser("sim")
-    add_arguments(sub)
-    assert execute(parser.parse_args(["sim", "--faults"])) == 0
