@@ -1,0 +1,84 @@
+"""What a client reported against what truthd really sent. Pure: rows in, figures out.
+
+A row is one response as a client saw it: {"id": "chatcmpl-7", "sent_ns": wall ns, "ttft_ms": x, "event_us": [...],
+"coalesced": [indices of event_us that were read together with a later event], "inexact": the client says so itself}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def percentile(values: Sequence[float], p: float) -> float | None:
+    """Nearest rank: index floor(n p / 100 + 0.5) - 1 of the sorted values, kept inside; None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return ordered[min(max(math.floor(len(ordered) * p / 100 + 0.5) - 1, 0), len(ordered) - 1)]
+
+
+def compare(rows: Iterable[Mapping[str, Any]], truth: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    """Errors in milliseconds, absolute values unless `bias` is in the name.
+
+    ttft_*      reported TTFT against (first token's write - request complete at the server), request by request.
+                It holds the request's way to the server too: with many sent at once, the server reads some late.
+    arrival_*   (sent + reported TTFT) against the wall time of the first token's write: the client's reading alone
+    send_*      the request's last byte read by the server, after `sent`
+    gap_*       gaps between consecutive text events, both read alone (not merged with a later one)
+    unmarked    first tokens more than 1 ms late on arrival whose row says neither merged nor inexact
+    """
+    ttft: list[float] = []
+    bias: list[float] = []
+    arrival: list[float] = []
+    send: list[float] = []
+    gaps: list[float] = []
+    events = coalesced = marked = unmarked = unmatched = 0
+    for row in rows:
+        true = truth.get(_number(row.get("id")))
+        if true is None or row.get("ttft_ms") is None or len(row["event_us"]) != true["tokens"]:
+            unmatched += 1
+            continue
+        first_ms = (true["first"] - true["recv"]) / 1e6
+        late_ms = (row["sent_ns"] - true["first"]) / 1e6 + row["ttft_ms"]
+        bias.append(row["ttft_ms"] - first_ms)
+        ttft.append(abs(bias[-1]))
+        arrival.append(abs(late_ms))
+        send.append((true["recv"] - row["sent_ns"]) / 1e6)
+        together = frozenset(row["coalesced"])
+        events += len(row["event_us"])
+        coalesced += len(together)
+        inexact = bool(together) or bool(row.get("inexact"))
+        marked += inexact
+        unmarked += late_ms > 1.0 and 0 not in together and not row.get("inexact")
+        seen, sent = row["event_us"], true["t"]
+        gaps.extend(
+            abs((seen[i] - seen[i - 1]) - (sent[i] - sent[i - 1])) / 1000
+            for i in range(1, len(seen))
+            if i not in together and i - 1 not in together
+        )
+    return {
+        "responses": len(ttft),
+        "unmatched": unmatched,
+        "ttft_bias_p50_ms": percentile(bias, 50),
+        "ttft_p50_ms": percentile(ttft, 50),
+        "ttft_p99_ms": percentile(ttft, 99),
+        "ttft_max_ms": max(ttft, default=None),
+        "arrival_p50_ms": percentile(arrival, 50),
+        "arrival_p99_ms": percentile(arrival, 99),
+        "send_p99_ms": percentile(send, 99),
+        "gap_p50_ms": percentile(gaps, 50),
+        "gap_p99_ms": percentile(gaps, 99),
+        "gaps_alone": len(gaps),
+        "events": events,
+        "coalesced": coalesced,
+        "marked": marked,
+        "unmarked": unmarked,
+    }
+
+
+def _number(response_id: object) -> int:
+    """7 of "chatcmpl-7"; -1 of anything else."""
+    tail = str(response_id).rpartition("-")[2]
+    return int(tail) if tail.isdigit() else -1
