@@ -63,5 +63,5 @@ class Reader(FastHttpUser):
         finished += 1
         if finished == STREAMS:
             report(os.environ["ROWS"], rows, cpu_s() - before)
-            self.environment.runner.quit()
+            gevent.spawn(self.environment.runner.quit)  # not from here: it would stop this very greenlet
         gevent.event.Event().wait()
