@@ -22,10 +22,11 @@ def percentile(values: Sequence[float], p: float) -> float | None:
 def compare(rows: Iterable[Mapping[str, Any]], truth: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
     """Errors in milliseconds, absolute values unless `bias` is in the name.
 
-    ttft_*      reported TTFT against (first token's write - request complete at the server), request by request.
-                It holds the request's way to the server too: with many sent at once, the server reads some late.
-    arrival_*   (sent + reported TTFT) against the wall time of the first token's write: the client's reading alone
-    send_*      the request's last byte read by the server, after `sent`
+    ttft_*      reported TTFT against (first token's write - request complete in the server's kernel), request by
+                request: all that the client adds between the moment that it calls `sent` and its report
+    arrival_*   (sent + reported TTFT) against the wall time of the first token's write: the reading alone
+    send_*      request complete in the server's kernel after `sent`: the writing alone
+    server_*    how long a request then waited for truthd to read it, which is no client's fault
     gap_*       gaps between consecutive text events, both read alone (not merged with a later one)
     unmarked    first tokens more than 1 ms late on arrival whose row says neither merged nor inexact
     """
@@ -33,6 +34,7 @@ def compare(rows: Iterable[Mapping[str, Any]], truth: Mapping[int, Mapping[str, 
     bias: list[float] = []
     arrival: list[float] = []
     send: list[float] = []
+    waited: list[float] = []
     gaps: list[float] = []
     events = coalesced = marked = unmarked = unmatched = 0
     for row in rows:
@@ -46,6 +48,7 @@ def compare(rows: Iterable[Mapping[str, Any]], truth: Mapping[int, Mapping[str, 
         ttft.append(abs(bias[-1]))
         arrival.append(abs(late_ms))
         send.append((true["recv"] - row["sent_ns"]) / 1e6)
+        waited.append(true["read"] / 1000)
         together = frozenset(row["coalesced"])
         events += len(row["event_us"])
         coalesced += len(together)
@@ -68,6 +71,7 @@ def compare(rows: Iterable[Mapping[str, Any]], truth: Mapping[int, Mapping[str, 
         "arrival_p50_ms": percentile(arrival, 50),
         "arrival_p99_ms": percentile(arrival, 99),
         "send_p99_ms": percentile(send, 99),
+        "server_p99_ms": percentile(waited, 99),
         "gap_p50_ms": percentile(gaps, 50),
         "gap_p99_ms": percentile(gaps, 99),
         "gaps_alone": len(gaps),

@@ -67,7 +67,9 @@ def measure(client: str, load: Load) -> dict[str, Any]:
         figures |= compare(result.rows, truth.streams)
         wanted = load.streams * load.rounds
         if figures["responses"] != wanted:
-            raise BenchError(f"{client}: {figures['responses']} of {wanted} responses are complete in its report")
+            raise BenchError(
+                f"{client}: {figures['responses']} of {wanted} responses are complete in its report"
+            )
     return figures
 
 
@@ -177,7 +179,9 @@ def _run_watched(command: list[str], load: Load, **env: str) -> tuple[str, float
             process.kill()
             process.communicate()
     if process.returncode:
-        raise BenchError(f"{' '.join(command[:4])} failed with {process.returncode}: {(err or out).strip()[-500:]}")
+        raise BenchError(
+            f"{' '.join(command[:4])} failed with {process.returncode}: {(err or out).strip()[-500:]}"
+        )
     return out, watch.peak_rss_mb, watch
 
 

@@ -91,7 +91,9 @@ def table(outcome: dict[str, Any]) -> str:
         )
     for name, f in outcome["clients"].items():
         if name.startswith("ours") and f.get("unmarked"):
-            lines.append(f"{name}: {f['unmarked']:.0f} first tokens more than 1 ms late and not marked as inexact")
+            lines.append(
+                f"{name}: {f['unmarked']:.0f} first tokens more than 1 ms late and not marked as inexact"
+            )
         if "us_per_event_to_exit" in f:
             lines.append(
                 f"{name}: {f['us_per_event_to_exit']:.2f} us/event with what follows the last response "

@@ -44,7 +44,9 @@ def cores() -> tuple[int, int]:
     """The two cores to use: (server, client). BenchError where this process may use one core only."""
     allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if len(allowed) < 2:
-        raise BenchError("the benchmarks need Linux and two CPU cores, one for the server and one for the client")
+        raise BenchError(
+            "the benchmarks need Linux and two CPU cores, one for the server and one for the client"
+        )
     return allowed[SERVER_CORE], allowed[CLIENT_CORE]
 
 

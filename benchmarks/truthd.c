@@ -13,9 +13,11 @@
  *                 option the role comes with the first token, as the field of one chunk
  *
  * Every finished stream leaves one line in the log (complete once SIGTERM or SIGINT has ended the program):
- *   {"id":7,"recv":NS,"first":NS,"last":NS,"role":US,"tokens":256,"t":[US,...]}
- * recv, first, last are CLOCK_REALTIME nanoseconds: the request's last byte read, and just before the write of the
- * first and the last token. role and t are microseconds from recv, just before the write; role is -1 if none was sent.
+ *   {"id":7,"recv":NS,"read":US,"first":NS,"last":NS,"role":US,"tokens":256,"t":[US,...]}
+ * recv, first, last are CLOCK_REALTIME nanoseconds: when the kernel had the request's last byte (SO_TIMESTAMPNS), and
+ * just before the write of the first and the last token. read, role and t are microseconds from recv: when this
+ * program came to read the request, and just before the write of the role chunk (-1: none) and of each token. The
+ * kernel's stamp, because while this program writes to one stream the request of another waits to be read.
  * Response ids are chatcmpl-7 and cmpl-7.
  *
  * A stream of n tokens is n + 2 JSON events (tokens, finish, usage) and [DONE], each in a write and an HTTP chunk of
@@ -49,8 +51,9 @@ typedef struct {
     long id;
     int want, sent;  /* tokens */
     int64_t due;     /* CLOCK_MONOTONIC ns of the next chunk */
+    int64_t stamp;             /* CLOCK_REALTIME ns at which the kernel had the last of `in` */
     int64_t recv, first, last; /* CLOCK_REALTIME ns */
-    int64_t role_us;
+    int64_t read_us, role_us;  /* from recv */
     int32_t *times_us;
     int times_cap;
 } Conn;
@@ -213,8 +216,8 @@ static int write_end(Conn *c)
         return -1;
     finished++;
     if (log_file) {
-        fprintf(log_file, "{\"id\":%ld,\"recv\":%lld,\"first\":%lld,\"last\":%lld,\"role\":%lld,\"tokens\":%d,\"t\":[", c->id,
-                (long long)c->recv, (long long)c->first, (long long)c->last, (long long)c->role_us, c->sent);
+        fprintf(log_file, "{\"id\":%ld,\"recv\":%lld,\"read\":%lld,\"first\":%lld,\"last\":%lld,\"role\":%lld,\"tokens\":%d,\"t\":[",
+                c->id, (long long)c->recv, (long long)c->read_us, (long long)c->first, (long long)c->last, (long long)c->role_us, c->sent);
         for (int i = 0; i < c->sent; i++)
             fprintf(log_file, i ? ",%d" : "%d", c->times_us[i]);
         fputs("]}\n", log_file);
@@ -290,13 +293,14 @@ static int answer(Conn *c)
         char *chat = strstr(c->in, "/chat/completions");
         c->chat = chat && chat < end;
         c->id = ++requests;
-        c->recv = wall;
+        c->recv = c->stamp;
+        c->read_us = (wall - c->recv) / 1000;
         c->sent = 0;
         c->role_us = -1;
         c->want = number_after(body, "\"max_completion_tokens\"", number_after(body, "\"max_tokens\"", 256));
         if (c->want < 1)
             c->want = 1;
-        int64_t first_due = mono + jittered(ttft_ns);
+        int64_t first_due = mono - (wall - c->recv) + jittered(ttft_ns);
         c->role_sent = role_ns < 0 || !c->chat;
         c->due = c->role_sent ? first_due : first_due - role_ns;
         failed = write_all(c, stream_head, strlen(stream_head));
@@ -333,7 +337,10 @@ static void answer_waiting(Conn *c)
 
 static void on_readable(Conn *c)
 {
-    ssize_t n = read(c->fd, c->in + c->in_len, REQUEST_MAX - c->in_len);
+    char control[CMSG_SPACE(sizeof(struct timespec))];
+    struct iovec part = {c->in + c->in_len, REQUEST_MAX - c->in_len};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(c->fd, &message, 0);
     if (n < 0 && errno == EAGAIN)
         return;
     if (n <= 0) {
@@ -341,6 +348,13 @@ static void on_readable(Conn *c)
         return;
     }
     c->in_len += n;
+    c->stamp = clock_ns(CLOCK_REALTIME);
+    struct cmsghdr *cmsg = CMSG_FIRSTHDR(&message);
+    if (cmsg && cmsg->cmsg_type == SCM_TIMESTAMPNS) {
+        struct timespec t;
+        memcpy(&t, CMSG_DATA(cmsg), sizeof t);
+        c->stamp = t.tv_sec * 1000000000LL + t.tv_nsec;
+    }
     answer_waiting(c);
 }
 
@@ -394,6 +408,7 @@ static int listen_on(int port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on); /* accepted sockets inherit it */
     struct sockaddr_in where = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (bind(fd, (struct sockaddr *)&where, sizeof where) || listen(fd, 4096)) {
         perror("truthd: cannot listen");

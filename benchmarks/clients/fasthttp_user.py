@@ -36,7 +36,9 @@ class Reader(FastHttpUser):
         response_id, last, read = "", 0, 0
         sent_ns = time.time_ns()
         t0 = time.perf_counter_ns()
-        for line in self.client.iter_lines("/v1/chat/completions", "POST", data=body(tokens), headers=HEADERS):
+        for line in self.client.iter_lines(
+            "/v1/chat/completions", "POST", data=body(tokens), headers=HEADERS
+        ):
             now = time.perf_counter_ns() - t0
             # iter_lines hides where one read ends; lines of one read follow each other within microseconds.
             read += now - last > 200_000
