@@ -1,7 +1,8 @@
 """What a client reported against what truthd really sent. Pure: rows in, figures out.
 
-A row is one response as a client saw it: {"id": "chatcmpl-7", "sent_ns": wall ns, "ttft_ms": x, "event_us": [...],
-"coalesced": [indices of event_us that were read together with a later event], "inexact": the client says so itself}.
+A row is one response as a client saw it: {"id": "chatcmpl-7", "sent_ns": wall ns, "ttft_ms": x,
+"event_us": [...], "coalesced": [indices of event_us that were read together with a later event],
+"inexact": whether the client itself says that its TTFT is}.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 
 def percentile(values: Sequence[float], p: float) -> float | None:
-    """Nearest rank: index floor(n p / 100 + 0.5) - 1 of the sorted values, kept inside; None without values."""
+    """Nearest rank: index floor(n p / 100 + 0.5) - 1 of the sorted values; None without values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -22,13 +23,14 @@ def percentile(values: Sequence[float], p: float) -> float | None:
 def compare(rows: Iterable[Mapping[str, Any]], truth: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
     """Errors in milliseconds, absolute values unless `bias` is in the name.
 
-    ttft_*      reported TTFT against (first token's write - request complete in the server's kernel), request by
-                request: all that the client adds between the moment that it calls `sent` and its report
+    ttft_*      reported TTFT against (first token's write - request complete in the server's kernel), request
+                by request: all that the client adds between what it calls `sent` and what it reports
     arrival_*   (sent + reported TTFT) against the wall time of the first token's write: the reading alone
     send_*      request complete in the server's kernel after `sent`: the writing alone
     server_*    how long a request then waited for truthd to read it, which is no client's fault
     gap_*       gaps between consecutive text events, both read alone (not merged with a later one)
-    unmarked    first tokens more than 1 ms late on arrival whose row says neither merged nor inexact
+    marked      responses whose first token is known to be inexact, because it merged with a later event
+    unmarked    first tokens more than 1 ms late on arrival that are not marked
     """
     ttft: list[float] = []
     bias: list[float] = []
@@ -52,9 +54,9 @@ def compare(rows: Iterable[Mapping[str, Any]], truth: Mapping[int, Mapping[str, 
         together = frozenset(row["coalesced"])
         events += len(row["event_us"])
         coalesced += len(together)
-        inexact = bool(together) or bool(row.get("inexact"))
+        inexact = 0 in together or bool(row.get("inexact"))
         marked += inexact
-        unmarked += late_ms > 1.0 and 0 not in together and not row.get("inexact")
+        unmarked += late_ms > 1.0 and not inexact
         seen, sent = row["event_us"], true["t"]
         gaps.extend(
             abs((seen[i] - seen[i - 1]) - (sent[i] - sent[i - 1])) / 1000

@@ -1,4 +1,4 @@
-"""CPU time of another process against the wall clock, so that a part of its life can be cut out afterwards."""
+"""CPU time of another process against the wall clock: a part of its life can be cut out afterwards."""
 
 from __future__ import annotations
 

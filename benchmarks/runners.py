@@ -1,4 +1,4 @@
-"""One function a client: run it against a truthd of its own, on its own core, and say what it cost and reported."""
+"""One function a client: run it on its own core against a truthd of its own; what it cost and reported."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Load:
 
 @dataclass
 class Result:
-    """`cpu_s` from the first measured request to the last response; `cpu_to_exit_s` on to the end of the process."""
+    """`cpu_s`: from the first measured request to the last response; `cpu_to_exit_s`: to the very end."""
 
     cpu_s: float
     rss_mb: float | None = None
@@ -156,7 +156,7 @@ def _run(command: list[str], load: Load, **env: str) -> tuple[str, float]:
 
 
 def _run_watched(command: list[str], load: Load, **env: str) -> tuple[str, float, CpuWatch]:
-    """Run on the client's core: (standard output, peak RSS in MB, the CPU samples). BenchError if it fails."""
+    """Run on the client's core: (standard output, peak RSS in MB, CPU samples). BenchError if it fails."""
     core = cores()[1]
     path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
     process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """Cost and accuracy of receiving streams: our load generator beside other clients and beside the floor.
 
-Server on one core, client on another, one client after the other, each against a server of its own; the list is run
-forwards and backwards (A B C, C B A, ...), because a machine's speed drifts. Prints a line a client.
+Server on one core, client on another, one client after the other, each against a server of its own; the list
+is run forwards and backwards (A B C, C B A, ...), because a machine's speed drifts. Prints a line a client.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def bench(load: Load, clients: Sequence[str], passes: int) -> dict[str, Any]:
-    """{"load", "machine", "clients": {name: figures}}: medians over passes; ratios are taken inside each pass."""
+    """{"load", "machine", "clients": {name: figures}}: medians over passes; ratios are taken in each pass."""
     runs: list[dict[str, dict[str, Any]]] = []
     for i in range(passes):
         one: dict[str, dict[str, Any]] = {}
@@ -67,48 +67,50 @@ def bench(load: Load, clients: Sequence[str], passes: int) -> dict[str, Any]:
     return {"load": shown, "machine": facts(), "clients": result}
 
 
+# (two lines of head, width, digits, the figure)
+COLUMNS: tuple[tuple[str, str, int, int, str], ...] = (
+    ("CPU, us", "/event", 8, 2, "us_per_event"),
+    ("times", "floor", 6, 2, "to_floor"),
+    ("times", "sweep", 6, 2, "to_floor-sweep"),
+    ("of aio", "uvloop", 7, 2, f"to_{BASE}"),
+    ("TTFT error", "p50, ms", 11, 3, "ttft_p50_ms"),
+    ("", "p99, ms", 8, 3, "ttft_p99_ms"),
+    ("gap err", "p99, ms", 8, 3, "gap_p99_ms"),
+    ("merged", "events", 7, 0, "coalesced"),
+    ("marked", "TTFTs", 7, 0, "marked"),
+    ("RSS", "MB", 5, 0, "rss_mb"),
+)
+
+
 def table(outcome: dict[str, Any]) -> str:
-    """One line a client, in 100 columns."""
-    load, machine = outcome["load"], outcome["machine"]
+    """A line a client, in 90 columns."""
+    load = outcome["load"]
     role = "" if load["role_ms"] is None else f", role chunk {load['role_ms']:g} ms ahead"
     lines = [
-        f"{load['streams']} streams x {load['rounds']} rounds of {load['tokens']} tokens, first after "
-        f"{load['ttft_ms']:g} ms, then every {load['itl_ms']:g} ms{role}; {load['passes']} passes",
-        "; ".join(f"{k} {v}" for k, v in machine.items()),
+        f"{load['streams']} streams x {load['rounds']} rounds of {load['tokens']} tokens, the first after "
+        f"{load['ttft_ms']:g} ms, then one every {load['itl_ms']:g} ms{role}; {load['passes']} passes",
+        "; ".join(f"{k} {v}" for k, v in outcome["machine"].items()),
         "",
-        f"{'':15} {'CPU us':>7} {'of':>6} {'of':>6} {'of aio':>6}   {'TTFT error, ms':^17}  {'gap err':>7} "
-        f"{'merged':>6} {'marked':>7} {'RSS':>5}",
-        f"{'client':15} {'/event':>7} {'floor':>6} {'sweep':>6} {'uvloop':>6}   {'p50':>8} {'p99':>8}  {'p99 ms':>7} "
-        f"{'events':>6} {'records':>7} {'MB':>5}",
+        f"{'':15}" + "".join(f"{above:>{width}}" for above, _, width, _, _ in COLUMNS),
+        f"{'client':15}" + "".join(f"{below:>{width}}" for _, below, width, _, _ in COLUMNS),
     ]
-    for name, f in outcome["clients"].items():
-        merged = f"{100 * f['coalesced'] / f['events']:.1f}%" if f.get("events") else "-"
-        marked = f"{f['marked']:.0f}" if "marked" in f else "-"
-        lines.append(
-            f"{name:15} {f['us_per_event']:7.2f} {_x(f, 'to_floor')} {_x(f, 'to_floor-sweep')} {_x(f, f'to_{BASE}')}"
-            f"   {_n(f, 'ttft_p50_ms', 8, 3)} {_n(f, 'ttft_p99_ms', 8, 3)}  {_n(f, 'gap_p99_ms', 7, 3)} "
-            f"{merged:>6} {marked:>7} {_n(f, 'rss_mb', 5, 0)}"
-        )
-    for name, f in outcome["clients"].items():
-        if name.startswith("ours") and f.get("unmarked"):
-            lines.append(
-                f"{name}: {f['unmarked']:.0f} first tokens more than 1 ms late and not marked as inexact"
-            )
-        if "us_per_event_to_exit" in f:
-            lines.append(
-                f"{name}: {f['us_per_event_to_exit']:.2f} us/event with what follows the last response "
-                "(summary, files) counted as well"
-            )
+    for name, figures in outcome["clients"].items():
+        cells = (_cell(figures.get(key), width, digits) for _, _, width, digits, key in COLUMNS)
+        lines.append(f"{name:15}" + "".join(cells))
+    ours = outcome["clients"].get("ours", {})
+    if "us_per_event_to_exit" in ours:
+        more = ours["us_per_event_to_exit"]
+        lines.append(f"ours, with all that follows its last response (summary, files): {more:.2f} us/event")
+    lines += [
+        f"{name}: {figures['unmarked']:.0f} first tokens were seen more than 1 ms late and are not marked"
+        for name, figures in outcome["clients"].items()
+        if name.startswith("ours") and figures.get("unmarked")
+    ]
     return "\n".join(lines)
 
 
-def _n(figures: dict[str, Any], name: str, width: int, digits: int) -> str:
-    value = figures.get(name)
+def _cell(value: float | None, width: int, digits: int) -> str:
     return f"{'-':>{width}}" if value is None else f"{value:{width}.{digits}f}"
-
-
-def _x(figures: dict[str, Any], name: str) -> str:
-    return _n(figures, name, 6, 2)
 
 
 def _median(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:

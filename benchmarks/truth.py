@@ -66,8 +66,11 @@ class Timing:
 
 
 class Truth:
-    """A truthd of its own, pinned to the server's core. After the block, `streams` holds what it really sent:
-    {response number: {"recv": ns, "first": ns, "t": [us, ...], ...}} (the log format is described in truthd.c)."""
+    """A truthd of its own, pinned to the server's core.
+
+    After the block, `streams` holds what it really sent: {response number: {"recv": ns, "first": ns,
+    "t": [us, ...], ...}}; truthd.c describes it.
+    """
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing

@@ -1,4 +1,4 @@
-"""aiohttp as a load generator uses it: read what there is, split it into events, parse each with orjson at once.
+"""aiohttp as a load generator uses it: read, split into events, parse each with orjson at once.
 
 aiohttp_client.py URL STREAMS ROUNDS TOKENS ROWS_FILE [--uvloop]
 """

@@ -5,13 +5,13 @@ STREAMS=256 ROUNDS=2 TOKENS=256 ROWS=rows.jsonl locust -f fasthttp_user.py --hea
 
 from __future__ import annotations
 
+from locust import FastHttpUser, task
+
 import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
-
-from locust import FastHttpUser, task
 
 import gevent
 import gevent.event

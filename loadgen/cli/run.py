@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
             raise ConfigError(
                 "the workloads of the reference suite have their own users, -u is for one workload"
             )
-        return _suite(flags, Path(args.runs_dir))
+        return run_suite(dict.fromkeys(REFERENCE, flags), Path(args.runs_dir))
     return _one(locustfile(args.workload), flags)
 
 
@@ -116,9 +116,10 @@ def _given(flags: list[str], *names: str) -> bool:
     return any(flag.partition("=")[0] in names for flag in flags)
 
 
-def _suite(flags: list[str], runs_dir: Path) -> int:
-    """All workloads of the reference experiment, each in a process of its own: one that fails does not take
-    the others with it. The exit code is the first one that is not 0."""
+def run_suite(flags: Mapping[str, Sequence[str]], runs_dir: Path, *, tables: bool = True) -> int:
+    """Several workloads in one suite directory, with the flags of each, each in a process of its own: one
+    that fails does not take the others with it. The exit code is the first one that is not 0. `tables`:
+    whether each prints its result."""
     try:
         suite = Suite.create(runs_dir)
     except StoreError as e:
@@ -126,11 +127,12 @@ def _suite(flags: list[str], runs_dir: Path) -> int:
         return 1
     relay = _Relay()
     codes: dict[str, int] = {}
-    for number, scenario in enumerate(REFERENCE, start=1):
+    for number, (scenario, own) in enumerate(flags.items(), start=1):
         title = SCENARIOS[scenario].title
-        print(f"\n[{number}/{len(REFERENCE)}] {scenario}: {title}", file=sys.stderr, flush=True)
-        command = [sys.executable, "-m", "loadgen.cli", "run", scenario, *flags]
-        codes[scenario] = relay.run(command, {**os.environ, SUITE_ENV: str(suite.path.resolve())})
+        print(f"\n[{number}/{len(flags)}] {scenario}: {title}", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "loadgen.cli", "run", scenario, *own]
+        env = {**os.environ, SUITE_ENV: str(suite.path.resolve())}
+        codes[scenario] = relay.run(command, env, None if tables else subprocess.DEVNULL)
         if relay.interrupted:
             break
     failed = [f"{name} (exit code {code})" for name, code in codes.items() if code]
@@ -152,8 +154,8 @@ class _Relay:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._pass_on)
 
-    def run(self, command: list[str], env: dict[str, str]) -> int:
-        self._child = subprocess.Popen(command, env=env)
+    def run(self, command: list[str], env: dict[str, str], stdout: int | None) -> int:
+        self._child = subprocess.Popen(command, env=env, stdout=stdout)
         code = self._child.wait()
         return code if code >= 0 else 128 - code
 
