@@ -2,9 +2,9 @@
 
 - model, kvcache, presets: how long things take (pure)
 - tokens, text: what is said (pure)
-- request, vllm, llamacpp, pages, metrics, wire: what goes over the wire (pure)
+- request, errors, wire, vllm*, llamacpp*, pages, metrics: what goes over the wire (pure)
 - faults, framing: what can go wrong with it (pure)
-- connection, answering, output, server, main: sockets and the clock
+- connection, answering, output, server, loop, main: sockets and the clock
 - truthlog: what was really sent, and when
 - launch: SimProcess, an engine in a process of its own
 """

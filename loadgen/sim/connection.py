@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import httptools
 
 from loadgen.sim.answering import Answering
-from loadgen.sim.output import Output
 
 if TYPE_CHECKING:
     from loadgen.sim.server import Server
@@ -71,6 +70,8 @@ class Connection(asyncio.Protocol):
             pass
         except httptools.HttpParserError:
             self._server.bad_request(self)
+            return
+        self._next()
 
     # llhttp's callbacks
 
@@ -99,7 +100,6 @@ class Connection(asyncio.Protocol):
             mono_ns=time.monotonic_ns(),
         )
         self._waiting.append(request)
-        self._next()
 
     # Answers
 
@@ -107,9 +107,6 @@ class Connection(asyncio.Protocol):
         if not self.busy and self._waiting and not self.transport.is_closing():
             self.busy = True
             self._server.handle(self, self._waiting.popleft())
-
-    def output(self) -> Output:
-        return Output(self.transport)
 
     def answered(self, keep: bool | None) -> None:
         """The answer is complete: keep the connection, close it (False), or leave it alone (None)."""

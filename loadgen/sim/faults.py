@@ -23,7 +23,6 @@ class Plan:
     fields: bool = False
     bom: bool = False
     ping_every: int = 0
-    ping_s: float = 0.0
     blank_end: bool = True
     reorder: bool = False
     spaces: bool = False

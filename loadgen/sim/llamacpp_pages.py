@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from loadgen.sim.errors import llama_error
 from loadgen.sim.llamacpp import BUILD
 from loadgen.sim.llamacpp_metrics import llama_metrics
 from loadgen.sim.model import Job
 from loadgen.sim.pages import Get, Page, Post, View, json_page, token_list
-from loadgen.sim.request import llama_error
 from loadgen.sim.tokens import SYSTEM, chat_prompt, detokenize, token_bytes, tokenize
 
 N_VOCAB = 151_936

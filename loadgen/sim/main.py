@@ -10,15 +10,15 @@ import signal
 import sys
 from collections.abc import Callable
 
+from loadgen.sim import loop
 from loadgen.sim.server import Options, Server
 
 
 async def serve(options: list[Options], ready: Callable[[list[Server]], None]) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called when all listen. OSError as from `start`."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for sig in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(sig, stop.set)
+        asyncio.get_running_loop().add_signal_handler(sig, stop.set)
     servers = [Server(o) for o in options]
     try:
         for server in servers:
@@ -53,7 +53,7 @@ def print_ready(servers: list[Server]) -> None:
 def run(options: list[Options], ready: Callable[[list[Server]], None]) -> int:
     """Serve; the exit code."""
     try:
-        asyncio.run(serve(options, ready))
+        loop.run(serve(options, ready))
     except OSError as e:
         print(f"loadgen sim: {e}", file=sys.stderr)
         return 1

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
+from loadgen.sim.errors import Refusal
 from loadgen.sim.metrics import Counters, Gauges
 from loadgen.sim.model import Scheduler
-from loadgen.sim.request import Refusal
 
 
 @dataclass

@@ -83,7 +83,7 @@ PRESETS: dict[str, Constants] = {
         slots=4,
         kv_tokens=8_192,
     ),
-    # For tests and benchmarks of clients: TTFT 200 ms, 50 tokens/s, whatever the load.
+    # For tests and benchmarks of clients: TTFT 200 to 220 ms, 50 tokens/s, whatever the load.
     "vllm-steady": Constants(
         kind="vllm",
         step_s=0.02,

@@ -11,16 +11,8 @@ from typing import Any
 
 import orjson
 
+from loadgen.sim.errors import llama_error, vllm_error, vllm_invalid
 from loadgen.sim.tokens import chat_prompt, content_text, detokenize, tokenize
-
-
-class Refusal(Exception):
-    """The request is answered with an error; `body` is the JSON object."""
-
-    def __init__(self, status: int, body: dict[str, Any]) -> None:
-        super().__init__(status)
-        self.status = status
-        self.body = body
 
 
 @dataclass(slots=True)
@@ -47,21 +39,6 @@ class GenRequest:
     body: dict[str, Any] = field(default_factory=dict)
 
 
-def vllm_error(status: int, message: str, kind: str = "BadRequestError", param: str | None = None) -> Refusal:
-    """vLLM's error shape; a parameter at fault is named in the text as well."""
-    return Refusal(status, {"error": {"message": message, "type": kind, "param": param, "code": status}})
-
-
-def _vllm_invalid(loc: str, kind: str, message: str, shown: str, extra: str = "") -> Refusal:
-    what = f"'type': '{kind}', 'loc': '{loc}', 'msg': '{message}', 'input': {shown}{extra}"
-    return vllm_error(400, f"1 validation error:\n  {{{what}}}", "Bad Request", loc)
-
-
-def llama_error(status: int, message: str, kind: str = "invalid_request_error", **more: Any) -> Refusal:
-    """llama-server's error shape for a request that it could not take."""
-    return Refusal(status, {"error": {"code": status, "message": message, "type": kind, **more}})
-
-
 def load_json(kind: str, data: bytes) -> dict[str, Any]:
     """The request's JSON object, or the server's complaint about it."""
     try:
@@ -76,7 +53,7 @@ def load_json(kind: str, data: bytes) -> dict[str, Any]:
             if kind == "vllm":
                 msg = e.msg if isinstance(e, json.JSONDecodeError) else "not UTF-8"
                 extra = f", 'ctx': {{'error': '{msg}'}}"
-                raise _vllm_invalid(
+                raise vllm_invalid(
                     f"body.{pos}", "json_invalid", "JSON decode error", "'<dict of 0 items>'", extra
                 ) from None
             raise llama_error(
@@ -86,7 +63,7 @@ def load_json(kind: str, data: bytes) -> dict[str, Any]:
             ) from None
     if not isinstance(body, dict):
         if kind == "vllm":
-            raise _vllm_invalid("body", "model_attributes_type", "Input should be an object", "'...'")
+            raise vllm_invalid("body", "model_attributes_type", "Input should be an object", "'...'")
         raise llama_error(400, "Request body must be a JSON object")
     return body
 
@@ -102,6 +79,18 @@ def parse(
             "Bad Request",
         )
     body = load_json(kind, data)
+    try:
+        return _parse(kind, body, chat, model, context, request_id)
+    except (TypeError, ValueError, OverflowError, AttributeError, KeyError) as e:
+        # A value of a type that no capture shows; the real wordings differ from case to case.
+        if kind == "vllm":
+            raise vllm_error(400, f"1 validation error:\n  {e}", "Bad Request") from None
+        raise llama_error(400, f"[json.exception.type_error.302] {e}") from None
+
+
+def _parse(
+    kind: str, body: dict[str, Any], chat: bool, model: str, context: int, request_id: str | None
+) -> GenRequest:
     check = _check_vllm if kind == "vllm" else _check_llama
     limit = check(body, chat, model, context)
     prompt = _prompt(body, chat)
@@ -160,14 +149,14 @@ def parse(
 def _check_vllm(body: dict[str, Any], chat: bool, model: str, context: int) -> int:
     needed = "messages" if chat else "prompt"
     if needed not in body and chat:
-        raise _vllm_invalid(f"body.{needed}", "missing", "Field required", f"'<dict of {len(body)} items>'")
+        raise vllm_invalid(f"body.{needed}", "missing", "Field required", f"'<dict of {len(body)} items>'")
     limit: int | None = None
     for name in ("max_tokens", "max_completion_tokens"):
         value = body.get(name)
         if value is None:
             continue
         if isinstance(value, str) and not value.lstrip("-").isdigit():
-            raise _vllm_invalid(
+            raise vllm_invalid(
                 f"body.{name}",
                 "int_parsing",
                 "Input should be a valid integer, unable to parse string as an integer",

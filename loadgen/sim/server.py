@@ -13,13 +13,14 @@ import orjson
 from loadgen.sim import llamacpp_pages, vllm_pages
 from loadgen.sim.answering import Answering
 from loadgen.sim.connection import Connection, HttpRequest
+from loadgen.sim.errors import Refusal, fault_status, loading
 from loadgen.sim.faults import FaultError, Plan, make_plan
 from loadgen.sim.llamacpp import LlamaDialect
 from loadgen.sim.model import Constants, Job, Scheduler
 from loadgen.sim.output import Output
 from loadgen.sim.pages import Page, View
 from loadgen.sim.presets import DEFAULT_PRESET, PRESETS
-from loadgen.sim.request import GenRequest, Refusal, load_json, parse
+from loadgen.sim.request import GenRequest, load_json, parse
 from loadgen.sim.text import generate
 from loadgen.sim.truthlog import Truth, TruthLog
 from loadgen.sim.vllm import VllmDialect
@@ -133,7 +134,7 @@ class Server:
             r.keep_alive = "close" not in r.headers.get("connection", "").lower()
             path = _LLAMA_ALIASES.get(path, path)
             if time.monotonic() < self._ready_at:
-                return self._error(c, r, _loading())
+                return self._error(c, r, loading())
         try:
             if path in COMPLETIONS and r.method == "POST":
                 return self._complete(c, r, COMPLETIONS[path])
@@ -206,7 +207,7 @@ class Server:
             plan = make_plan(o.faults, r.headers.get("x-sim-fault", ""), self._rng)
             truth.faults = plan.names
             if plan.status:
-                raise _fault_status(o.kind, plan.status)
+                raise fault_status(o.kind, plan.status)
             request = parse(
                 o.kind,
                 r.body,
@@ -300,18 +301,3 @@ class Server:
         due = self.scheduler.next_due()
         if due is not None:
             self._timer = asyncio.get_running_loop().call_at(due, self._pump)
-
-
-def _loading() -> Refusal:
-    return Refusal(503, {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}})
-
-
-def _fault_status(kind: str, status: int) -> Refusal:
-    if status == 503 and kind == "llamacpp":
-        return _loading()
-    text = {429: "Too many requests", 500: "Internal server error", 503: "Service unavailable"}[status]
-    if kind == "vllm":
-        name = {429: "RateLimitError", 500: "InternalServerError", 503: "ServiceUnavailableError"}[status]
-        return Refusal(status, {"error": {"message": text, "type": name, "param": None, "code": status}})
-    name = {429: "rate_limit_error", 500: "server_error", 503: "unavailable_error"}[status]
-    return Refusal(status, {"error": {"code": status, "message": text, "type": name}})

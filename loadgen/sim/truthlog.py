@@ -12,7 +12,6 @@ that had no event of its own the time at which it was due). `outcome` is complet
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,9 +66,6 @@ class TruthLog:
         self._fd = -1
         if path:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-
-    def start(self, kind: str) -> Truth:
-        return Truth(kind, time.time_ns(), time.monotonic_ns())
 
     def write(self, truth: Truth) -> None:
         if self._fd >= 0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from loadgen.sim.errors import vllm_error
 from loadgen.sim.pages import Get, Page, Post, View, json_page, token_list
-from loadgen.sim.request import vllm_error
 from loadgen.sim.tokens import chat_prompt, detokenize, token_bytes, tokenize
 from loadgen.sim.vllm import VERSION
 from loadgen.sim.vllm_metrics import vllm_metrics
