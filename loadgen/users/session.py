@@ -135,6 +135,7 @@ class Session:
                 self.refuse(str(e))
                 raise StopTest(str(e)) from None
         assert self._director is not None
+        self.environment.process_exit_code = None
         self._over.clear()
         self._progress = Progress(self._director, self._live_events)
         self._director.start()
