@@ -92,6 +92,7 @@ class Director:
         """All users have stopped: write the end of what was going on."""
         for turn, batch in self.active:
             self._turn_end(turn, batch)
+            self._read_cache_counters(batch.lane, before=False)
         self.active = []
         if self.residency is not None:
             self.residency.stop()

@@ -70,13 +70,19 @@ def on_parser(parser: Any, **_: Any) -> None:
         only_summary=True,
     )
     for action in parser._actions:
-        if action.dest in ("processes", "master", "worker"):
+        # Their environment variables come as if they were flags, so they are met here as well.
+        if action.dest in ("master", "worker"):
+            action.__class__ = _NoSwitchYet
+        elif action.dest == "processes":
             action.__class__ = _NotYet
 
 
 class _NotYet(argparse.Action):
-    """Takes the place of a flag's action, so that its environment variable is met as well."""
+    def __call__(self, *_: Any, **__: Any) -> None:
+        exit_with(DISTRIBUTED, 2)
 
+
+class _NoSwitchYet(argparse._StoreTrueAction):
     def __call__(self, *_: Any, **__: Any) -> None:
         exit_with(DISTRIBUTED, 2)
 

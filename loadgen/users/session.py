@@ -149,9 +149,13 @@ class Session:
         self._users_in.set()
         run, director = self.run, self._director
         if run is not None and director is not None and director.active:
-            users = sum(len(b.members) for _, b in director.active)
-            if users != len(self.crew):
-                run.note(f"users were changed to {len(self.crew)} during a turn of {users}: from the next on")
+            working = sum(len(b.members) for _, b in director.active)
+            now = self.environment.runner.user_count  # who was just spawned has not joined the crew yet
+            if now != working:
+                run.note(
+                    f"users were changed from {working} to {now} in turn {director.active[0][0].index}: "
+                    "more of them work from the next turn on"
+                )
 
     def test_stopping(self) -> None:
         if self._director is not None:
