@@ -13,7 +13,7 @@ import orjson
 from loadgen.sim import llamacpp_pages, vllm_pages
 from loadgen.sim.answering import Answering
 from loadgen.sim.connection import Connection, HttpRequest
-from loadgen.sim.errors import Refusal, fault_status, loading
+from loadgen.sim.errors import Refusal, fault_status, llama_error, loading, vllm_error
 from loadgen.sim.faults import FaultError, Plan, make_plan
 from loadgen.sim.llamacpp import LlamaDialect
 from loadgen.sim.model import Constants, Job, Scheduler
@@ -152,7 +152,10 @@ class Server:
         if r.method == "GET" and path in gets:
             return gets[path](self.view)
         if r.method == "POST" and path in posts:
-            return posts[path](load_json(self.options.kind, r.body), self.view)
+            try:
+                return posts[path](load_json(self.options.kind, r.body), self.view)
+            except (TypeError, ValueError, AttributeError) as e:  # a value of another type than it should be
+                raise (vllm_error if vllm else llama_error)(400, f"bad request: {e}") from None
         return None
 
     def _page_head(self, page: Page, r: HttpRequest) -> bytes:

@@ -194,14 +194,14 @@ def test_delay(sim: SimProcess) -> None:
 
 def test_slow_headers(sim: SimProcess) -> None:
     got = ask(sim, "slow-headers:1", tokens=1)
-    assert len(got.reads) > len(got.head) / 2
+    assert len(got.reads) > len(got.head) / 5
     assert got.status == 200
 
 
 def test_trickled_head(sim: SimProcess) -> None:
-    got = ask(sim, "trickled-head:3")
-    before = [data for _, data in got.reads]
-    assert b"\r\n\r\n" not in before[0] + before[1]
+    got = ask(sim, "trickled-head:10")
+    assert b"\r\n\r\n" not in got.reads[0][1]
+    assert len(got.reads) > 3
     assert got.text == normal(sim).text
 
 
