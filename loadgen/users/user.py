@@ -6,6 +6,7 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 from locust import User, constant, task
 from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 
+import logging
 from typing import Any, ClassVar, Protocol
 
 from gevent import GreenletExit
@@ -15,6 +16,8 @@ from loadgen.users.crew import Crew, Job
 from loadgen.users.lane import Lane
 from loadgen.users.run import Run
 from loadgen.workload.scenarios import Scenario
+
+log = logging.getLogger("loadgen")
 
 
 class Exchange(Protocol):
@@ -108,9 +111,12 @@ class LlmUser(User):
         except GreenletExit:
             exchange = client.cancelled_exchange()
             if exchange is not None:
-                exchange.fill(record, lane.engine.http_error_text)
-                record.outcome = CANCELLED
-                self._done(job, record)
+                try:
+                    exchange.fill(record, lane.engine.http_error_text)
+                    record.outcome = CANCELLED
+                    self._done(job, record)
+                except Exception:  # a user who is told to go goes, whatever else is wrong
+                    log.exception("a cancelled request could not be recorded")
             raise
         exchange.fill(record, lane.engine.http_error_text)
         self._done(job, record)

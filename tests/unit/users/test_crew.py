@@ -1,0 +1,166 @@
+import locust  # noqa: F401
+
+import gevent
+import pytest
+from gevent.event import Event
+
+from loadgen.record import DRAIN, MEASURE, WARMUP
+from loadgen.users.crew import Batch, Crew
+from loadgen.workload.prompt import Prompt
+from tests.unit.users.fakes import lane, record
+
+
+def batch(n, phase=MEASURE):
+    b = Batch(lane(), phase, 0, 0)
+    for i in range(n):
+        b.add(Prompt(i, "x"), 8)
+    return b
+
+
+class Worker:
+    """A user: takes jobs; `hold` keeps each until it is let go."""
+
+    def __init__(self, crew, hold=None):
+        self.crew = crew
+        self.did = []
+        self.hold = hold
+        crew.join(self)
+        self.greenlet = gevent.spawn(self.run)
+
+    def run(self):
+        while True:
+            job = self.crew.take(self)
+            if self.hold is not None:
+                self.hold.wait()
+            self.did.append(job.prompt.pair)
+            job.batch.finish(record())
+
+
+@pytest.fixture
+def crew():
+    crew = Crew()
+    yield crew
+    for worker in list(crew.users):
+        worker.greenlet.kill()
+
+
+def test_members_share_one_queue_until_it_is_empty(crew):
+    workers = [Worker(crew) for _ in range(3)]
+    b = batch(10)
+    crew.begin(b, workers, [0, 0, 0])
+    assert b.done.wait(5)
+    assert sorted(p for w in workers for p in w.did) == list(range(10))
+    assert b.complete
+    assert (b.finished, b.failed, b.in_flight, b.output_tokens) == (10, 0, 0, 80)
+
+
+def test_as_many_are_in_flight_as_there_are_members(crew):
+    hold = Event()
+    workers = [Worker(crew, hold) for _ in range(4)]
+    b = batch(10)
+    crew.begin(b, workers, [0] * 4)
+    gevent.idle()
+    assert (b.in_flight, len(b.jobs)) == (4, 6)
+    hold.set()
+    assert b.done.wait(5)
+
+
+def test_who_comes_in_the_middle_of_a_turn_works_from_the_next_on(crew):
+    hold = Event()
+    first = Worker(crew, hold)
+    b = batch(3)
+    crew.begin(b, [first], [0])
+    late = Worker(crew)
+    gevent.idle()
+    assert late.did == []
+    hold.set()
+    assert b.done.wait(5)
+    assert late.did == []
+    crew.end(b)
+    b2 = batch(2)
+    crew.begin(b2, list(crew.users), [0, 0])
+    assert b2.done.wait(5)
+    assert late.did
+
+
+def test_when_all_members_leave_others_finish_the_turn(crew):
+    hold = Event()
+    gone = Worker(crew, hold)
+    other = Worker(crew)
+    b = batch(5)
+    crew.begin(b, [gone], [0])
+    gevent.idle()
+    hold.set()
+    gone.greenlet.kill()  # in mid-request: that job is finished as never sent
+    crew.leave(gone)
+    b.finish(None)
+    assert b.done.wait(5)
+    assert len(other.did) + len(gone.did) == 4
+
+
+def test_when_nobody_is_left_the_next_user_to_come_finishes_the_turn(crew):
+    b = batch(2)
+    crew.begin(b, [], [])
+    gevent.idle()
+    assert not b.done.is_set()
+    Worker(crew)
+    assert b.done.wait(5)
+
+
+def test_staggered_members_wait_for_their_time_and_only_once(crew):
+    workers = [Worker(crew) for _ in range(2)]
+    b = batch(4)
+    crew.begin(b, workers, [0.0, 3600.0])
+    gevent.idle()
+    assert len(workers[0].did) == 4
+    assert workers[1].did == []
+
+
+def test_only_the_first_request_of_a_user_has_an_appointed_time():
+    b = batch(2)
+    b.members = {"u": 0.0}
+    b.start_mono_ns = 5
+    first, second = b.claim("u"), b.claim("u")
+    assert (first.scheduled_mono_ns, second.scheduled_mono_ns) == (5, None)
+    assert b.claim("u") is None
+    assert b.claim("stranger") is None
+
+
+def test_a_halted_turn_lets_requests_in_flight_finish_as_drain():
+    b = batch(5)
+    b.members = {"u": 0.0, "v": 0.0}
+    b.claim("u")
+    assert b.record_phase == MEASURE
+    b.halt()
+    assert b.record_phase == DRAIN
+    assert b.claim("v") is None
+    assert not b.done.is_set()
+    b.finish(record())
+    assert b.done.is_set()
+    assert not b.complete
+
+
+def test_a_halted_warm_up_stays_warm_up():
+    b = batch(1, WARMUP)
+    b.halt()
+    assert b.record_phase == WARMUP
+
+
+def test_the_turn_ends_with_its_last_response():
+    b = batch(3)
+    b.members = {"u": 0.0}
+    for _ in range(3):
+        b.claim("u")
+    b.finish(record(sent_ns=1_000_000, complete_ms=2.0))
+    b.finish(record(sent_ns=2_000_000, complete_ms=9.0))
+    b.finish(record(sent_ns=3_000_000, complete_ms=1.0, outcome="failed"))
+    assert b.last_end_ns == 11_000_000
+    assert b.failed == 1
+    assert len(b.ttfts_ms) == 2
+
+
+def test_a_prompts_own_answer_length_wins():
+    b = Batch(lane(), MEASURE, 0, 0)
+    b.add(Prompt(3, "x", output_tokens=5), 8)
+    assert b.jobs[0].body == b"m:3:5"
+    assert b.jobs[0].output_tokens == 5

@@ -1,0 +1,99 @@
+import argparse
+from pathlib import Path
+
+import pytest
+
+from loadgen.config import ConfigError
+from loadgen.users.options import (
+    add_options,
+    config_path,
+    effective_defaults,
+    settings_from,
+)
+from loadgen.workload.scenarios import CONCURRENCY, SINGLE_USER
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("VLLM_URL", "LLAMACPP_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def parse(*flags, scenario=CONCURRENCY, **form):
+    path = config_path(list(flags), {})
+    defaults = effective_defaults(scenario, path)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-u", dest="num_users", type=int, default=defaults.users)
+    add_options(parser, defaults)
+    options = parser.parse_args(flags)
+    vars(options).update(form)
+    return settings_from(options, scenario, defaults, path)
+
+
+def test_without_flags_the_workloads_own_defaults_and_the_default_engines():
+    s = parse(scenario=SINGLE_USER)
+    assert (s.scenario, s.users, s.turn_requests, s.prompt_tokens) == ("single_user", 1, 8, 50)
+    assert [(e.name, e.url, e.named) for e in s.engines] == [
+        ("vllm", "http://127.0.0.1:8000", False),
+        ("llamacpp", "http://127.0.0.1:8001", False),
+    ]
+
+
+def test_flags_win_over_the_file_and_the_file_over_the_workload(tmp_path):
+    (tmp_path / "loadgen.toml").write_text(
+        "turn_requests = 5\nblocks = 3\nusers = 7\n[timeouts]\ngap_s = 2\n"
+    )
+    s = parse("--blocks", "9", "--gap-timeout", "4")
+    assert (s.turn_requests, s.blocks, s.users) == (5, 9, 7)
+    assert (s.timeouts.gap_s, s.timeouts.connect_s) == (4, 10)
+    assert parse("-u", "3").users == 3
+
+
+def test_engines_by_repeated_flags_or_with_commas_as_in_the_web_form():
+    twice = parse("--engine", "a=vllm:http://h:1", "--engine", "b=llamacpp:http://h:2")
+    form = parse(engine="a=vllm:http://h:1, b=llamacpp:http://h:2")
+    for s in (twice, form):
+        assert [(e.name, e.kind, e.named) for e in s.engines] == [
+            ("a", "vllm", True),
+            ("b", "llamacpp", True),
+        ]
+
+
+def test_an_engine_of_the_file_keeps_its_key_when_the_form_sends_it_back(tmp_path):
+    (tmp_path / "loadgen.toml").write_text(
+        '[engines.fp8]\nkind = "vllm"\nurl = "http://gpu:1"\napi_key_env = "SECRET"\nmodel = "m"\n'
+    )
+    assert parse().engines[0].model == "m"
+    assert parse("--engine", "fp8=vllm:http://other:2").engines[0].api_key_env == "SECRET"
+
+
+@pytest.mark.parametrize(
+    ("form", "says"),
+    [
+        ({"turn_requests": 0}, "--turn-requests: Input should be greater than or equal to 1"),
+        ({"arrival": "flood"}, "--arrival: Input should be 'burst' or 'staggered'"),
+        ({"gap_timeout": 0.0}, "--gap-timeout: "),
+        ({"cooldown": -1.0}, "--cooldown: "),
+        ({"num_users": 0}, "-u: "),
+        ({"engine": "a:b"}, "is not NAME=KIND:URL"),
+    ],
+)
+def test_values_of_the_web_form_are_checked_again(form, says):
+    with pytest.raises(ConfigError) as e:
+        parse(**form)
+    assert says in str(e.value)
+
+
+def test_empty_fields_of_the_web_form_mean_the_default():
+    s = parse(engine="", prompt_file="", runs_dir="")
+    assert s.prompt_file is None
+    assert s.runs_dir == Path("runs")
+    assert len(s.engines) == 2
+
+
+def test_the_settings_file_by_flag_or_environment():
+    assert config_path(["-f", "x.py", "--loadgen-config", "a.toml"], {}) == Path("a.toml")
+    assert config_path(["--loadgen-config=a.toml"], {"LOADGEN_CONFIG": "b.toml"}) == Path("a.toml")
+    assert config_path([], {"LOADGEN_CONFIG": "b.toml"}) == Path("b.toml")
+    assert config_path(["--config", "locust.conf"], {}) is None
