@@ -150,8 +150,12 @@ class Crew:
         self._ring()
 
     def begin(self, batch: Batch, members: Sequence[Any], offsets_s: Sequence[float]) -> None:
-        """Hand out a batch's jobs from now on."""
-        batch.members = dict(zip(members, offsets_s, strict=True))
+        """Hand out a batch's jobs from now on, to those of `members` who are still here; to whoever is here
+        if none of them is."""
+        plan = zip(members, offsets_s, strict=True)
+        batch.members = {user: offset for user, offset in plan if user in self.users}
+        if not batch.members:
+            batch.members = dict.fromkeys(self.users, -1.0)
         batch.start_mono_ns = time.monotonic_ns()
         self.batches.append(batch)
         batch.check_done()

@@ -34,7 +34,8 @@ log = logging.getLogger("loadgen")
 class Director:
     """Runs all turns of one run, then calls `end`. `failure` is the sentence of a run that could not go on.
 
-    `users_in` is set when Locust has spawned all users; `want_users` asks Locust for another number of them.
+    `users_in` is set when Locust has spawned all users, `user_count` is how many it has now; `want_users`
+    asks Locust for another number of them.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Director:
         residency: Residency | None,
         *,
         users_in: Event,
+        user_count: Callable[[], int],
         want_users: Callable[[int], None],
         end: Callable[[], None],
     ) -> None:
@@ -67,6 +69,7 @@ class Director:
             self.rounds = [[t] for t in turns]
         self.rounds_done = 0
         self._users_in = users_in
+        self._user_count = user_count
         self._want_users = want_users
         self._end = end
         self._greenlet: gevent.Greenlet | None = None
@@ -129,12 +132,12 @@ class Director:
     def _conduct(self) -> None:
         settings = self.run.settings
         self._enter("waiting for users")
-        self._users_in.wait()
+        self._gather()
         if settings.residency == "parallel" and len(self._lanes) > 1:
             # Each engine has the asked number of users to itself.
             self._users_in.clear()
             self._want_users(settings.users * len(self._lanes))
-            self._users_in.wait()
+            self._gather()
         if self.residency is None:
             self._make_prompts()
         for number, turns in enumerate(self.rounds):
@@ -148,6 +151,12 @@ class Director:
                 self._warm_up(cold)
             self._measure(turns, lanes)
             self.rounds_done = number + 1
+
+    def _gather(self) -> None:
+        """Until all users are in: spawned by Locust, and started, so that they have joined the crew."""
+        self._users_in.wait()
+        while len(self.crew) < self._user_count():
+            gevent.sleep(0.01)
 
     def _enter(self, stage: str) -> None:
         self.stage = stage
@@ -165,6 +174,8 @@ class Director:
         self.stage = f"making prompts, {done}/{of}"
 
     def _tell_prompts(self) -> None:
+        if self.supply.caveat:
+            self.run.note(self.supply.caveat)
         self.run.manifest.extra["prompts"] = self.supply.facts
         self.run.update_manifest()
 

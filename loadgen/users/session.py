@@ -117,6 +117,7 @@ class Session:
             supply,
             residency,
             users_in=self._users_in,
+            user_count=lambda: self.environment.runner.user_count,
             want_users=self._want_users,
             end=self._end_soon,
         )

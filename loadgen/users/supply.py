@@ -27,6 +27,7 @@ class PromptSupply:
         self._file = read_prompts(settings.prompt_file) if settings.prompt_file else None
         self._salts = salts(run_salt)
         self._maker: PromptMaker | None = None
+        self._first: Prompt | None = None
         self._blocks: list[list[Prompt]] = []
         self._warmups = 0
         self.facts: dict[str, Any] = {"run_salt": run_salt, "salted": settings.salt == "on"}
@@ -40,13 +41,31 @@ class PromptSupply:
             maker = PromptMaker(
                 lane.count, self._settings.prompt_tokens, seed=self._settings.seed, run_salt=self._run_salt
             )
-            first = maker.make(0)
+            self._first = maker.make(0)
             if maker.exact:
                 break
+        else:
+            self._calibrate(maker, lanes)
         self._maker = maker
-        self._first: Prompt | None = first
         self.facts.update(target=self._settings.prompt_tokens, exact=bool(maker.exact))
         self.facts["counted_by"] = lane.name if maker.exact else None
+
+    def _calibrate(self, maker: PromptMaker, lanes: Sequence[Lane]) -> None:
+        self._first = None
+        for lane in lanes:
+            if lane.engine.counting == "generation":
+                maker.calibrate(lane.engine.count_tokens)
+                return
+
+    @property
+    def caveat(self) -> str | None:
+        """A sentence about prompts that are not of the exact length; None if they are."""
+        if self._maker is None or self._maker.exact:
+            return None
+        return (
+            f"prompts are only about {self._settings.prompt_tokens} tokens long, since no engine here has a "
+            "tokenizer to ask; their true lengths are in the records"
+        )
 
     def look_at(self, lane: Lane) -> None:
         """Learn how this engine counts: the limit for its cache check, and its length of the first prompt."""

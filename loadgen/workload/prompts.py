@@ -40,7 +40,8 @@ _MAX_FILLER = 16
 _MAX_COUNTS = 12
 _STUBBORN = 5  # counts after which the text itself is varied, for vocabularies that split the filler
 _CHARS_PER_TOKEN = 4.4  # of the shipped text, in the vocabularies tried; only a first guess
-_TEMPLATE_GUESS = 12  # tokens, where no tokenizer can tell
+_TEMPLATE_GUESS = 12  # tokens, salt included, where no tokenizer can tell
+_SALT_CHARS = 9
 
 
 class PromptError(Exception):
@@ -66,6 +67,7 @@ class PromptMaker:
         self._salts = salts(run_salt)
         self._chars = 0.0
         self._tokens = 0.0
+        self._template = _TEMPLATE_GUESS
 
     def make(self, pair: int) -> Prompt:
         """The prompt number `pair`.
@@ -78,8 +80,7 @@ class PromptMaker:
             self.least = self._ask(Prompt(pair, salt))
             self.exact = self.least is not None
         if self.least is None:
-            room = max(0, self.target - _TEMPLATE_GUESS) * _CHARS_PER_TOKEN
-            return Prompt(pair, _take(salt, source, room))
+            return Prompt(pair, _take(salt, source, self._room(self.target - self._template)))
         if self.target < self.least:
             raise PromptError(
                 f"prompts of {self.target} tokens are not possible here: the chat template and the salt "
@@ -87,10 +88,19 @@ class PromptMaker:
             )
         return self._fit(Prompt(pair, salt), source)
 
+    def calibrate(self, count: Count) -> None:
+        """Improve the estimate for prompts that cannot be counted, by counting two texts that are none of
+        them: for a server that counts what it is made to compute, and so has in its cache afterwards."""
+        texts = [_take(next(self._salts), words(f"calibration {n}"), 4.4 * n) for n in (20, 220)]
+        short, long = (count(Prompt(-1, text)) for text in texts)
+        if short is not None and long is not None and long > short:
+            self._learn(len(texts[1]) - len(texts[0]), long - short)
+            self._template = max(0, round(short - (len(texts[0]) - _SALT_CHARS) * self._tokens / self._chars))
+
     def make_rough(self, label: str) -> Prompt:
         """A prompt of about the target's length, without a call: for warming up."""
         source = itertools.chain(_OPENING, words(f"{self._seed}/{label}"))
-        least = _TEMPLATE_GUESS if self.least is None else self.least
+        least = self._template if self.least is None else self.least
         return Prompt(-1, _take(next(self._salts), source, self._room(self.target - least)))
 
     def _ask(self, prompt: Prompt) -> int | None:

@@ -107,6 +107,17 @@ def test_when_nobody_is_left_the_next_user_to_come_finishes_the_turn(crew):
     assert b.done.wait(5)
 
 
+def test_users_who_were_not_here_when_the_turn_was_planned_do_it_if_nobody_else_can(crew):
+    Worker(crew)
+    b = batch(2)
+    crew.begin(b, [], [])
+    assert b.done.wait(5)
+    crew.end(b)
+    b = batch(2)
+    crew.begin(b, ["somebody who has left"], [0.0])
+    assert b.done.wait(5)
+
+
 def test_staggered_members_wait_for_their_time_and_only_once(crew):
     workers = [Worker(crew) for _ in range(2)]
     b = batch(4)

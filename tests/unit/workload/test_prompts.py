@@ -81,6 +81,17 @@ def test_without_a_tokenizer_the_length_is_approximate_and_says_so():
     assert maker.counts == 1
 
 
+def test_two_counts_of_other_texts_make_the_approximation_good():
+    maker = PromptMaker(lambda p: None, 2000, seed=1, run_salt="r")
+    maker.make(0)
+    counted = []
+    maker.calibrate(lambda p: counted.append(p.text[:9]) or pieces(p))
+    prompts = [maker.make(i) for i in range(1, 20)]
+    assert all(abs(pieces(p) - 2000) < 60 for p in prompts)
+    assert len(counted) == 2
+    assert not set(counted) & {p.text[:9] for p in prompts}, "what was counted is in the server's cache"
+
+
 def test_a_long_prompt_repeats_no_passage():
     prompt = PromptMaker(pieces, 32_000, seed=1, run_salt="r").make(0)
     assert pieces(prompt) == 32_000
