@@ -22,6 +22,8 @@ from loadgen.record import DRAIN, MEASURE, RequestRecord
 from loadgen.users.lane import Lane
 from loadgen.workload.prompt import Prompt
 
+_KEPT = 1000  # times of the latest requests: progress takes their median while streams are being read
+
 
 @dataclass(eq=False, slots=True)
 class Job:
@@ -37,9 +39,9 @@ class Job:
 class Batch:
     """One engine's jobs of one turn, or of its warm-up, and how far they are.
 
-    `members` are the users who pull from it, with the seconds after the start at which each begins;
-    `done` is set when no job is left and none in flight. `last_end_ns` is the wall time at which the last
-    response ended.
+    `members` are the users who pull from it, with the seconds after the start at which each begins (-1: has
+    begun); `done` is set when no job is left and none in flight. `last_end_ns` is the wall time at which the
+    last response ended. `ttfts_ms` and `e2es_ms` are of the latest requests, for progress and warm-up.
     """
 
     def __init__(self, lane: Lane, phase: str, turn: int, block: int) -> None:
@@ -54,8 +56,8 @@ class Batch:
         self.finished = 0
         self.failed = 0
         self.output_tokens = 0
-        self.ttfts_ms: list[float] = []
-        self.e2es_ms: list[float] = []
+        self.ttfts_ms: deque[float] = deque(maxlen=_KEPT)
+        self.e2es_ms: deque[float] = deque(maxlen=_KEPT)
         self.halted = False
         self.start_mono_ns = 0
         self.last_end_ns = 0
@@ -139,7 +141,6 @@ class Crew:
         for batch in self.batches:
             if not batch.members:
                 batch.members[user] = -1.0
-        self._ring()
         return number
 
     def leave(self, user: Any) -> None:
@@ -147,7 +148,7 @@ class Crew:
         for batch in self.batches:
             if batch.members.pop(user, None) is not None and not batch.members:
                 batch.members.update(dict.fromkeys(self.users, -1.0))
-        self._ring()
+                self._ring()
 
     def begin(self, batch: Batch, members: Sequence[Any], offsets_s: Sequence[float]) -> None:
         """Hand out a batch's jobs from now on, to those of `members` who are still here; to whoever is here

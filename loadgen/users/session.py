@@ -135,6 +135,10 @@ class Session:
             except MISTAKES as e:
                 self.refuse(str(e))
                 raise StopTest(str(e)) from None
+            except Exception as e:  # Locust would log it and start users who wait for ever
+                log.exception("the run cannot be made, for a reason that is a mistake of loadgen's own")
+                self.refuse(f"internal error: {e}")
+                raise StopTest("the run cannot be made, see the log") from None
         assert self._director is not None
         self.environment.process_exit_code = None
         self._over.clear()

@@ -75,7 +75,7 @@ class WarmUp:
         settings = self._run.settings
         deadline = time.monotonic() + settings.warmup_max_s
         batches = [self._send(1)]
-        while len(batches) < settings.warmup_requests or not is_steady([b.ttfts_ms for b in batches]):
+        while len(batches) < settings.warmup_requests or not is_steady([list(b.ttfts_ms) for b in batches]):
             if time.monotonic() > deadline:
                 self._run.note(
                     f"engine {self._lane.name}: TTFT was not steady after "

@@ -106,7 +106,7 @@ def test_a_mistake_in_the_form_starts_nothing_and_the_server_stays(web):
 
 
 def test_stop_and_other_numbers_of_users_do_not_break_a_turn(runs, sim):
-    one = sim("vllm")
+    one = sim("vllm", speed=3)
     web = Web(runs, *engine_flags(a=one), *SHORT, "--turn-requests", "40", "--output-tokens", "16")
     try:
         web.swarm(blocks=2, warmup_requests=0)
