@@ -35,7 +35,7 @@ started=$SECONDS
 "$venv/bin/pip" install --disable-pip-version-check -e '.[dev]' 2>&1 | tee "$log" |
     awk '/^ *(Collecting|Obtaining|Installing|Building)/ && ++n % 5 == 1 {printf "."; fflush()}' || {
     echo
-    grep -E 'ERROR|error:' "$log" | tail -5 >&2 || tail -5 "$log" >&2
+    grep -E 'ERROR|[Ee]rror:' "$log" | grep -v 'subprocess-exited\|metadata-generation' | tail -5 >&2 || tail -5 "$log" >&2
     die "pip could not install the package; its whole output is in $log"
 }
 echo " $((SECONDS - started)) s"
