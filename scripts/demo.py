@@ -59,8 +59,8 @@ def simulated_engines() -> Iterator[list[str]]:
     from loadgen.sim.launch import SimProcess
 
     with (
-        SimProcess("vllm", preset="vllm-v100") as vllm,
-        SimProcess("llamacpp", preset="llamacpp-v100") as llamacpp,
+        SimProcess("vllm", preset="vllm-v100", own_session=True) as vllm,
+        SimProcess("llamacpp", preset="llamacpp-v100", own_session=True) as llamacpp,
     ):
         yield [f"vllm=vllm:{vllm.url}", f"llamacpp=llamacpp:{llamacpp.url}"]
 
@@ -123,7 +123,8 @@ def main() -> int:
     )
     parser.add_argument("--real", action="store_true", help="two real servers on this CPU")
     demo = REAL if parser.parse_args().real else SIMULATED
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     started = time.monotonic()
     try:
         code = show(demo)

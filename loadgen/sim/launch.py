@@ -26,10 +26,19 @@ class SimProcess:
 
     Keywords are the flags of `loadgen sim` with underscores (a list is a repeated flag). `port` 0 takes any
     free port; `url` and `port` tell the real one. The process ends with the `with` block, with `stop()`, or
-    with this process. Raises RuntimeError with the server's own words when it does not come up.
+    with this process; with `own_session`, the terminal's Ctrl-C does not reach it before. Raises
+    RuntimeError with the server's own words when it does not come up.
     """
 
-    def __init__(self, kind: str, *, port: int = 0, start_timeout_s: float = 30.0, **options: Any) -> None:
+    def __init__(
+        self,
+        kind: str,
+        *,
+        port: int = 0,
+        start_timeout_s: float = 30.0,
+        own_session: bool = False,
+        **options: Any,
+    ) -> None:
         self.kind = kind
         self._own_log: str | None = None
         if "log" not in options:
@@ -54,6 +63,7 @@ class SimProcess:
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
+            start_new_session=own_session,
         )
         atexit.register(self.stop)
         try:
