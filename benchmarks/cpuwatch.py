@@ -30,6 +30,12 @@ class CpuWatch:
         self._stop.set()
         self._thread.join()
 
+    def settle(self) -> None:
+        """Wait for two more samples, so that what has happened until now is among them."""
+        target = len(self._times) + 2
+        while len(self._times) < target and self._thread.is_alive():
+            self._stop.wait(self._interval_s)
+
     def cpu_s(self, from_wall_ns: int, to_wall_ns: int) -> float:
         """CPU seconds between two points of the wall clock, interpolated between samples."""
         return (self._at(to_wall_ns) - self._at(from_wall_ns)) / 1e9
