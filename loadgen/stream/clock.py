@@ -11,6 +11,10 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 # Not in the socket module of Python 3.10-3.13: asm-generic's number.
 SO_TIMESTAMPNS = 35
@@ -51,10 +55,26 @@ def enable_stamps(sock: socket.socket) -> bool:
     return True
 
 
-def stamp_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """The kernel's time (wall ns) among recvmsg's ancillary data, 0 if there is none."""
+def stamp_of(ancillary: list[tuple[int, int, bytes]]) -> bytes:
+    """The kernel's time among recvmsg's ancillary data as the timespec that it is, b"" if there is none."""
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS and len(data) >= TIMESPEC.size:
-            seconds, nanos = TIMESPEC.unpack_from(data)
-            return int(seconds * 1_000_000_000 + nanos)
-    return 0
+            return data[: TIMESPEC.size]
+    return b""
+
+
+def to_stamp(wall_ns: int) -> bytes:
+    """A time in the kernel's form."""
+    return TIMESPEC.pack(*divmod(wall_ns, 1_000_000_000))
+
+
+def from_stamp(stamp: bytes) -> int:
+    """Wall ns."""
+    seconds, nanos = TIMESPEC.unpack(stamp)
+    return int(seconds * 1_000_000_000 + nanos)
+
+
+def times_ns(stamps: Sequence[bytes]) -> npt.NDArray[np.int64]:
+    """Wall ns of many stamps."""
+    pairs = np.frombuffer(b"".join(stamps), np.int64).reshape(-1, 2)
+    return pairs[:, 0] * 1_000_000_000 + pairs[:, 1]

@@ -111,31 +111,35 @@ class Connection:
             pass
         return False
 
-    def recv(self) -> tuple[list[bytes], int, bool]:
-        """(pieces of plain text, kernel time in wall ns or 0, end of stream). Raises OSError;
+    def recv(self) -> tuple[bytes, bytes, bool, bool]:
+        """(plain text, kernel time as a timespec or b"", the buffer was full, end of stream). Raises OSError;
         BlockingIOError when there is nothing."""
         data, ancillary, _, _ = self.sock.recvmsg(RECV_BYTES, clock.CMSG_SPACE)
-        stamp = clock.stamp_ns(ancillary)
+        stamp = clock.stamp_of(ancillary)
+        full = len(data) == RECV_BYTES
         if self._tls is None:
-            return ([data] if data else []), stamp, not data
+            return data, stamp, full, not data
         if data:
             self._incoming.write(data)
         else:
             self._incoming.write_eof()
         pieces: list[bytes] = []
+        end = not data
         while True:
             try:
                 piece = self._tls.read(RECV_BYTES)
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 break
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-                return pieces, stamp, True
+                end = True
+                break
             except ssl.SSLError as e:
                 raise OSError(e.errno or 0, f"TLS: {e.reason or e}") from None
             if not piece:
-                return pieces, stamp, True
+                end = True
+                break
             pieces.append(piece)
-        return pieces, stamp, not data
+        return b"".join(pieces), stamp, full, end
 
     def send_all(self, data: bytes, deadline: float) -> None:
         """Raises OSError, TimeoutError."""

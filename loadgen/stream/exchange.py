@@ -1,7 +1,7 @@
 """Exchange: one request and what came back, from the first byte of the head to the last of the body.
 
-The reader hands in raw bytes with their kernel time; llhttp (httptools) does the framing at once, since it
-alone knows when the response ends; SSE and JSON wait until there is time (`parse`).
+The reader only puts away what it reads, with the kernel's time. Framing (llhttp, through httptools), SSE
+and JSON wait until there is time (`parse`): events that fit the stream's template need none of the three.
 """
 
 from __future__ import annotations
@@ -13,27 +13,38 @@ import gevent.event
 import httptools
 
 from loadgen.engines.chunk import Chunk
-from loadgen.record import CANCELLED, FAILED, RequestRecord
+from loadgen.record import FAILED, RequestRecord
 from loadgen.stream import clock
+from loadgen.stream.fill import fill_record
 from loadgen.stream.outcome import MALFORMED, RESET, TRUNCATED, Verdict, judge
+from loadgen.stream.read import Read, Sweep
 from loadgen.stream.timeline import Timeline
 
 _HEAD_LIMIT = 256 * 1024
 _BODY_LIMIT = 1024 * 1024  # of a body that is no stream: an error's text
 _STREAM_LIMIT = 1024 * 1024 * 1024
-SLICE = 64  # pieces parsed in one go: about 0.1 ms on the fast path
+SLICE = 64  # reads parsed in one go: well under 0.1 ms on the fast path
+SHORT = 8
+CR = 13
 
 
 class Exchange:
     """State of one request in flight. Times are wall ns until `timeline`, which counts from `sent`.
 
-    The reader calls `received` and `closed`; the client waits on `wake`.
+    The reader appends to `reads`, calls `parse` when `is_due` says so, and sets `wake` once the exchange has
+    `ended`; the client waits on `wake`.
     """
 
     def __init__(self, decode: Callable[[bytes], Chunk], keep_text: bool = False) -> None:
+        self.reads: list[Read] = []
+        self.lazy = False  # within a chunked event stream: reads may wait
+        self.queued = False
+        self.read_lag_ns = 0
+        self.stamped = True
+        self.overfull: set[bytes] = set()  # stamps of reads that filled the buffer: they may be later bytes'
+        self.eof: tuple[int, OSError | None] | None = None  # the connection ended, after all reads
         self.wake = gevent.event.Event()
         self.timeline = Timeline(decode, keep_text)
-        self._parser = httptools.HttpResponseParser(self)
         self.headers: dict[str, str] = {}
         self.status: int | None = None
         self.sent_ns = 0  # wall
@@ -49,8 +60,6 @@ class Exchange:
         self.keep_alive = False
         self.transport_error: Verdict | None = None
         self.bytes = 0
-        self.read_lag_ns = 0
-        self.stamped = True
         self.clock_step = False
         self.cancelled = False
         self.asked_output_tokens: int | None = None
@@ -58,55 +67,37 @@ class Exchange:
         self.total_deadline_ns = 0
         self.check_at_ns = 0  # no time-out can be due before this
         self.gap_ns = 0
-        self._pieces: list[tuple[int, int, bytes]] = []
-        self._parsed = 0
+        self._parser = httptools.HttpResponseParser(self)
         self._stamp = 0
-        self._floor = 0
-        self._head_bytes = 0
         self._informational = False
         self._is_stream = False
         self._framed = False
+        self._in_chunk = False
+        self._at_boundary = False  # llhttp expects a chunk's size next
         self._until_close = False
+        self._bodies: list[bytes] = []
         self._error_body: list[bytes] = []
         self._error_size = 0
 
     # --- the reader's side -------------------------------------------------------------------------------
 
-    def received(self, data: bytes, stamp_ns: int, floor_ns: int) -> None:
+    def is_due(self, data: bytes) -> bool:
+        """Must be parsed now that `data` has come: it may be the end, or many reads have gathered.
+
+        A chunked body ends in two CRLFs; within an event stream a read that does (or nearly so) is rare, as
+        are tiny ones (the rest of an end that was split).
+        """
+        return not self.lazy or len(self.reads) >= SLICE or len(data) < SHORT or data[-4] == CR
+
+    def received(self, data: bytes, stamp_ns: int, floor_ns: int, read_ns: int | None = None) -> None:
         """Bytes with the wall time at which the kernel had them; the connection was empty at `floor_ns`."""
-        self._stamp = stamp_ns
-        self._floor = floor_ns
-        self.bytes += len(data)
-        if self.headers_ns is None:
-            self._head_bytes += len(data)
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self.fail(Verdict(FAILED, MALFORMED, "the server answered with a protocol upgrade"))
-        except httptools.HttpParserError as e:
-            if not self.ended:
-                self.fail(Verdict(FAILED, MALFORMED, f"not HTTP: {e}"))
-        if self.headers_ns is None and self._head_bytes > _HEAD_LIMIT:
-            self.fail(Verdict(FAILED, MALFORMED, f"a response head of more than {_HEAD_LIMIT} bytes"))
-        elif self.bytes > _STREAM_LIMIT:
-            self.fail(Verdict(FAILED, MALFORMED, f"a response of more than {_STREAM_LIMIT} bytes"))
+        read_ns = stamp_ns if read_ns is None else read_ns
+        self.reads.append(Read(clock.to_stamp(stamp_ns), Sweep(floor_ns, read_ns), data))
 
     def closed(self, stamp_ns: int, error: OSError | None = None) -> None:
-        """The connection ended: cleanly (FIN) or with `error`."""
-        if self.ended:
-            return
-        if error is None and self.headers_ns is not None and self._until_close:
-            self.complete = True
-            self.complete_ns = stamp_ns
-            self.ended = True
-            return
-        if error is not None:
-            verdict = Verdict(FAILED, RESET, f"{error.strerror or error} after {self.bytes} bytes")
-        elif self.headers_ns is None:
-            verdict = Verdict(FAILED, RESET, "the server closed the connection without a response")
-        else:
-            verdict = Verdict(FAILED, TRUNCATED, "the connection closed in the middle of the body")
-        self.fail(verdict)
+        """The connection ended: cleanly (FIN) or with `error`. Takes effect when all reads are parsed."""
+        if self.eof is None:
+            self.eof = (stamp_ns, error)
 
     def fail(self, verdict: Verdict) -> None:
         """End the exchange for a reason of the transport's; the first reason counts."""
@@ -120,12 +111,83 @@ class Exchange:
         """The connection went away (as opposed to a time-out or nonsense)."""
         return self.transport_error is not None and self.transport_error.error == RESET
 
-    @property
-    def backlog(self) -> int:
-        return len(self._pieces) - self._parsed
+    # --- parsing, later ----------------------------------------------------------------------------------
+
+    def parse(self, limit: int = SLICE) -> bool:
+        """Parse up to `limit` reads; True when nothing is left."""
+        reads = self.reads
+        stop = min(len(reads), limit)
+        i = 0
+        while i < stop and not self.ended:
+            if self._at_boundary:
+                count, lag = self.timeline.take_plain(reads[i:stop], self.sent_ns)
+                if count:
+                    self.bytes += sum([len(read[2]) for read in reads[i : i + count]])
+                    self.read_lag_ns = max(self.read_lag_ns, lag)
+                    i += count
+                    continue
+            self._frame(*reads[i])
+            i += 1
+        if self.ended:
+            reads.clear()
+        else:
+            del reads[:stop]
+        if reads:
+            return False
+        if self.eof is not None:
+            self._end_of_connection(*self.eof)
+        return True
+
+    def _frame(self, stamp: bytes, sweep: Sweep, data: bytes) -> None:
+        self._stamp = stamp_ns = clock.from_stamp(stamp)
+        self.read_lag_ns = max(self.read_lag_ns, sweep.read_ns - stamp_ns)
+        self.bytes += len(data)
+        bodies = self._bodies
+        bodies.clear()
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.fail(Verdict(FAILED, MALFORMED, "the server answered with a protocol upgrade"))
+        except httptools.HttpParserError as e:
+            self.fail(Verdict(FAILED, MALFORMED, f"not HTTP: {e}"))
+        if self._is_stream:
+            # Chunks of one read had waited together, and the kernel tells the time of the last one only.
+            at, floor = stamp_ns - self.sent_ns, max(0, sweep.floor_ns - self.sent_ns)
+            framed = self._framed
+            exact = len(bodies) - 1 if framed and stamp not in self.overfull else -1
+            for i, body in enumerate(bodies):
+                self.timeline.feed(body, at, None if i == exact else floor, framed=framed)
+            # A size line that is not complete never ends in CRLF.
+            self._at_boundary = framed and not self._in_chunk and data.endswith(b"\r\n")
+        if self.headers_ns is None and self.bytes > _HEAD_LIMIT:
+            self.fail(Verdict(FAILED, MALFORMED, f"a response head of more than {_HEAD_LIMIT} bytes"))
+        elif self.bytes > _STREAM_LIMIT:
+            self.fail(Verdict(FAILED, MALFORMED, f"a response of more than {_STREAM_LIMIT} bytes"))
+        self.lazy = self._is_stream and self._framed and not self.ended
+
+    def _end_of_connection(self, stamp_ns: int, error: OSError | None) -> None:
+        if self.ended:
+            return
+        if error is None and self.headers_ns is not None and self._until_close:
+            self.complete = self.ended = True
+            self.complete_ns = stamp_ns
+        elif error is not None:
+            text = f"{error.strerror or error} after {self.bytes} bytes"
+            self.fail(Verdict(FAILED, RESET, text))
+        elif self.headers_ns is None:
+            self.fail(Verdict(FAILED, RESET, "the server closed the connection without a response"))
+        else:
+            self.fail(Verdict(FAILED, TRUNCATED, "the connection closed in the middle of the body"))
+
+    def finish(self) -> None:
+        """Parse what is left and close the timeline; check that the wall clock was not stepped meanwhile."""
+        while not self.parse():
+            pass
+        self.timeline.close((self.complete_ns or self.sent_ns) - self.sent_ns, complete=self.complete)
+        drift = clock.wall_offset_ns() - self.offset_ns
+        self.clock_step = abs(drift) > clock.STEP_NS
 
     # --- llhttp's callbacks ------------------------------------------------------------------------------
-
     # Bytes after the end of the response are nobody's: they are ignored, and the connection is not kept.
 
     def on_message_begin(self) -> None:
@@ -135,9 +197,8 @@ class Exchange:
             self.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.complete:
-            return
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if not self.complete:
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         if self.complete:
@@ -158,11 +219,17 @@ class Exchange:
             status == 200 and kind.startswith("text/event-stream") and encoding in ("", "identity")
         )
 
+    def on_chunk_header(self) -> None:
+        self._in_chunk = True
+
+    def on_chunk_complete(self) -> None:
+        self._in_chunk = False
+
     def on_body(self, body: bytes) -> None:
         if self.complete:
             return
         if self._is_stream:
-            self._pieces.append((self._stamp, self._floor, body))
+            self._bodies.append(body)
         elif self._error_size < _BODY_LIMIT:
             self._error_body.append(body)
             self._error_size += len(body)
@@ -170,43 +237,10 @@ class Exchange:
     def on_message_complete(self) -> None:
         if self._informational or self.complete:
             return
-        self.complete = True
+        self.complete = self.ended = True
         self.complete_ns = self._stamp
-        self.ended = True
 
-    # --- parsing, later ----------------------------------------------------------------------------------
-
-    def parse(self, limit: int = SLICE) -> bool:
-        """Parse up to `limit` pieces; True when nothing is left. Pieces of one read bear one stamp: all
-        but the last of them had waited, so their time is an upper bound."""
-        pieces = self._pieces
-        feed = self.timeline.feed
-        sent = self.sent_ns
-        start = self._parsed
-        stop = min(len(pieces), start + limit)
-        # The last piece of a stream in flight may be followed by others of its read: they are in already,
-        # since a read is fed in one go.
-        framed = self._framed
-        total = len(pieces)
-        for i in range(start, stop):
-            stamp, floor, body = pieces[i]
-            if not framed or (i + 1 < total and pieces[i + 1][0] == stamp):
-                feed(body, stamp - sent, max(0, floor - sent), framed=framed)
-            else:
-                feed(body, stamp - sent)
-        self._parsed = stop
-        if stop >= 4 * SLICE or stop == total:
-            del pieces[:stop]
-            self._parsed = 0
-        return stop == total
-
-    def finish(self) -> None:
-        """Parse what is left and close the timeline; check that the wall clock was not stepped meanwhile."""
-        while not self.parse():
-            pass
-        self.timeline.close((self.complete_ns or self.sent_ns) - self.sent_ns, complete=self.complete)
-        drift = clock.wall_offset_ns() - self.offset_ns
-        self.clock_step = abs(drift) > clock.STEP_NS
+    # --- time-outs ---------------------------------------------------------------------------------------
 
     def arm(self, now_ns: int, first_token_s: float, gap_s: float, total_s: float) -> None:
         """Set the time-outs, from monotonic `now_ns`."""
@@ -218,9 +252,11 @@ class Exchange:
     def waited_too_long(self, now_ns: int) -> str | None:
         """The kind of time-out that is due at monotonic `now_ns`, None if the stream may go on. Pings are
         no sign of life: only events count, so what has come is parsed first."""
+        self.parse(1 << 30)
+        if self.ended:
+            return None
         if now_ns >= self.total_deadline_ns:
             return "total"
-        self.parse(1 << 30)
         t = self.timeline
         if not t.text_ns:
             due, kind = self.first_token_deadline_ns, "first_token"
@@ -244,7 +280,6 @@ class Exchange:
     def verdict(self, http_error_text: Callable[[int, bytes], str]) -> Verdict:
         t = self.timeline
         body = self.error_body
-        usage = t.tally.usage()
         said = http_error_text(self.status, body) if self.status is not None and body else ""
         return judge(
             status=self.status,
@@ -257,92 +292,13 @@ class Exchange:
             malformed=t.malformed,
             finished=t.finished,
             text_events=len(t.text_ns),
-            output_tokens=usage.output_tokens,
+            output_tokens=t.tally.usage().output_tokens,
         )
 
     def fill(self, record: RequestRecord, http_error_text: Callable[[int, bytes], str] | None = None) -> None:
         """Write what this exchange measured into `record`."""
-        t = self.timeline
-        verdict = self.verdict(http_error_text or _plain_error)
-        if self.cancelled:
-            record.outcome, record.error, record.error_text = CANCELLED, None, None
-        else:
-            record.outcome, record.error = verdict.outcome, verdict.error
-            record.error_text = verdict.error_text[:2000] if verdict.error_text else None
-        record.status = self.status
-        record.response_id = t.response_id
-        record.finish_reason = t.tally.finish_reason
-        record.sent_ns = self.sent_ns
-        record.clock = clock.KERNEL if self.stamped else clock.READ
-        record.clock_step = self.clock_step
-        record.headers_ms = self._ms(self.headers_ns)
-        record.complete_ms = self._ms(self.complete_ns)
-        record.first_event_ms = _to_ms(t.first_event)
-        record.first_event_error_ms = t.first_event_error / 1e6
-        record.ttft_ms = _to_ms(t.first_text)
-        record.ttft_error_ms = t.first_text_error / 1e6
-        record.ttfa_ms = _to_ms(t.first_answer)
-        record.ttfa_error_ms = t.first_answer_error / 1e6
-        record.e2e_ms = _to_ms(t.last_text)
-        record.e2e_error_ms = t.last_text_error / 1e6
-        record.connect_ms = _to_ms(self.connect_ns)
-        record.connection_reused = self.reused
-        record.send_lag_ms = _to_ms(self.send_lag_ns)
-        record.read_lag_ms = self.read_lag_ns / 1e6
-        record.response_bytes = self.bytes
-        record.events = t.events
-        record.event_us = [ns // 1000 for ns in t.text_ns]
-        record.event_tokens = t.event_tokens
-        record.coalesced = t.coalesced.tolist()
-        record.coalesced_events = len(t.coalesced)
-        record.coalesced_error_ms = max(t.errors_ns, default=0) / 1e6
-        self._fill_tokens(record)
-
-    def _fill_tokens(self, record: RequestRecord) -> None:
-        t = self.timeline
-        usage = t.tally.usage()
-        record.asked_output_tokens = self.asked_output_tokens
-        record.prompt_tokens = usage.prompt_tokens
-        record.cached_tokens = usage.cached_tokens
-        record.server_timings = t.tally.timings
-        texts = len(t.text_ns)
-        if usage.output_tokens is not None:
-            record.output_tokens, record.token_source = usage.output_tokens, t.tally.token_source
-        elif texts:
-            record.output_tokens, record.token_source = texts, "events"
-        if record.event_tokens:
-            record.first_event_tokens = record.event_tokens[0]
-        elif record.output_tokens is not None and record.output_tokens == texts:
-            record.first_event_tokens = 1
-        record.tpot_ms = tpot_ms(
-            record.ttft_ms, record.e2e_ms, record.output_tokens, record.first_event_tokens or 1
-        )
-        asked = record.asked_output_tokens
-        record.short_answer = (
-            record.outcome == "ok"
-            and asked is not None
-            and record.output_tokens is not None
-            and record.output_tokens < asked
-        )
-
-    def _ms(self, wall_ns: int | None) -> float | None:
-        return None if wall_ns is None else (wall_ns - self.sent_ns) / 1e6
+        fill_record(record, self, self.verdict(http_error_text or _plain_error))
 
 
-def tpot_ms(
-    ttft_ms: float | None, e2e_ms: float | None, output_tokens: int | None, first_event_tokens: int = 1
-) -> float | None:
-    """Time per output token after the first event: (e2e - ttft) / (output_tokens - tokens in the first
-    event), in ms; None where that is nothing. With one token an event it is the usual (n - 1)."""
-    if ttft_ms is None or e2e_ms is None or output_tokens is None:
-        return None
-    rest = output_tokens - first_event_tokens
-    return (e2e_ms - ttft_ms) / rest if rest > 0 else None
-
-
-def _to_ms(ns: int | None) -> float | None:
-    return None if ns is None else ns / 1e6
-
-
-def _plain_error(status: int, body: bytes) -> str:
+def _plain_error(_status: int, body: bytes) -> str:
     return body[:500].decode("utf-8", "replace")

@@ -2,8 +2,9 @@
 
 No greenlet switch per token. Because the kernel has stamped what waits, reading need not be prompt: under
 load the reader lets segments gather for 1-3 ms after the first readiness and takes all streams in one sweep
-of an epoll object. Parsing waits until a stream has ended (or a slice has gathered) and gets about 1 ms
-between two sweeps, so that many streams ending at once do not delay the reading of the others.
+of an epoll object. A sweep only puts away bytes and times. Framing and parsing wait until a stream seems to
+have ended or a slice has gathered, and get the time between two sweeps, so that many streams ending at once
+do not delay the reading of the others.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import locust  # noqa: F401  (patches the standard library, must come first)
 
 import collections
+import logging
 import os
 import time
 from typing import Any
@@ -22,12 +24,18 @@ from gevent.monkey import get_original
 from loadgen.record import FAILED
 from loadgen.stream import clock, outcome
 from loadgen.stream.connection import RECV_BYTES, Connection
-from loadgen.stream.exchange import SLICE, Exchange
+from loadgen.stream.exchange import CR, SHORT, SLICE, Exchange
 from loadgen.stream.pacing import SweepPacer
+from loadgen.stream.read import Read, Sweep
+
+log = logging.getLogger("loadgen")
 
 _BUDGET_NS = 1_000_000
 _DEADLINE_BEAT_S = 0.05
-_READABLE = 1
+_QUIET_NS = 250_000_000
+_READABLE = 1  # EPOLLIN
+# Edge-triggered, and told of the other side's end: a stream is polled once for each arrival, not twice.
+_EDGES = _READABLE | 0x2000 | (1 << 31)  # EPOLLRDHUP, EPOLLET
 _MAX_READY = 4096
 _TIMEOUT_TEXT = {
     "first_token": (outcome.TIMEOUT_FIRST_TOKEN, "no generated text in the time allowed for the first token"),
@@ -37,24 +45,41 @@ _TIMEOUT_TEXT = {
 
 
 class Meter:
-    """Provisional live figures of one engine: what has been read, before it is parsed."""
-
-    __slots__ = ("events", "in_flight")
+    """Provisional live figures of one engine: what has come so far, before it is a record."""
 
     def __init__(self) -> None:
-        self.events = 0
-        self.in_flight = 0
+        self.flights: set[_Flight] = set()
+        self._ended_events = 0
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.flights)
+
+    @property
+    def events(self) -> int:
+        """Raw events since the start of the process."""
+        return self._ended_events + sum(f.events for f in self.flights)
+
+    def leave(self, flight: _Flight) -> None:
+        self.flights.discard(flight)
+        self._ended_events += flight.events
 
 
 class _Flight:
-    __slots__ = ("conn", "exchange", "meter", "queued", "recvmsg")
+    """An exchange and the connection it is read from; `reads` is the exchange's own list."""
+
+    __slots__ = ("conn", "exchange", "meter", "reads", "recvmsg")
 
     def __init__(self, conn: Connection, exchange: Exchange, meter: Meter) -> None:
         self.conn = conn
         self.exchange = exchange
+        self.reads = exchange.reads
         self.meter = meter
-        self.queued = False
         self.recvmsg = conn.sock.recvmsg if conn.plain else None
+
+    @property
+    def events(self) -> int:
+        return self.exchange.timeline.events + len(self.reads)
 
 
 class Reader:
@@ -75,6 +100,7 @@ class Reader:
         self._backlog: collections.deque[_Flight] = collections.deque()
         self._pacer = SweepPacer()
         self._polled_ns = time.time_ns()
+        self._swept_ns = 0
         # Held open so that the kernel goes on stamping: it starts doing so some time after the first request.
         self._witness = get_original("socket", "socket")()
         self.stamps = clock.enable_stamps(self._witness)
@@ -90,9 +116,9 @@ class Reader:
         """Read `conn` into `exchange` from now on. Call it before the request is sent."""
         flight = _Flight(conn, exchange, meter)
         self._flights[conn.fd] = flight
-        meter.in_flight += 1
+        meter.flights.add(flight)
         if self._epoll is not None:
-            self._epoll.register(conn.fd, _READABLE)
+            self._epoll.register(conn.fd, _EDGES)
         else:
             gevent.spawn(self._pump, flight)
 
@@ -100,7 +126,7 @@ class Reader:
         """Read `conn` no longer; harmless when its exchange has ended by itself."""
         flight = self._flights.pop(conn.fd, None)
         if flight is not None:
-            flight.meter.in_flight -= 1
+            flight.meter.leave(flight)
             if self._epoll is not None:
                 self._epoll.unregister(conn.fd)
 
@@ -109,32 +135,36 @@ class Reader:
     def _run(self) -> None:
         hub = get_hub()
         watcher = hub.loop.io(self._epoll.fileno(), _READABLE)
+        found = 0
         while True:
+            delay_ns = self._pacer.delay_ns
             if self._backlog:
-                self._work()
-                gevent.sleep(0)
+                now = time.perf_counter_ns()
+                self._work(max(now + _BUDGET_NS, self._swept_ns + delay_ns))
+                left_ns = self._swept_ns + delay_ns - time.perf_counter_ns()
+                gevent.sleep(max(left_ns, 0) / 1e9)
             else:
-                hub.wait(watcher)
-                if delay := self._pacer.delay_s:
-                    gevent.sleep(delay)
-            self._sweep()
+                if not (found and delay_ns):  # under load there is no need to wait for the first segment
+                    hub.wait(watcher)
+                if delay_ns:
+                    gevent.sleep(delay_ns / 1e9)
+            found = self._sweep()
 
-    def _sweep(self) -> None:
-        now = time.time_ns
-        unpack = clock.TIMESPEC.unpack_from
+    def _sweep(self) -> int:
+        """Put away what all ready streams have; how many there were."""
         space = clock.CMSG_SPACE
         flights = self._flights
-        floor = self._polled_ns
-        self._polled_ns = now()
+        sweep = Sweep(self._polled_ns)
+        self._polled_ns = time.time_ns()
+        self._swept_ns = time.perf_counter_ns()
         ready = self._epoll.poll(0, _MAX_READY)
-        for fd, _ in ready:
+        for fd, events in ready:
             flight = flights.get(fd)
             if flight is None:
                 continue
-            if flight.recvmsg is None:
-                self._read(flight, floor)
+            if events != _READABLE or flight.recvmsg is None:
+                self._read(flight, sweep.floor_ns)
                 continue
-            exchange = flight.exchange
             try:
                 data, ancillary, _, _ = flight.recvmsg(RECV_BYTES, space)
             except BlockingIOError:
@@ -142,84 +172,97 @@ class Reader:
             except OSError as e:
                 self._closed(flight, e)
                 continue
-            read_at = now()
-            if not data:
-                self._closed(flight, None)
+            size = len(data)
+            if size == RECV_BYTES or size < SHORT or not ancillary:
+                self._put_away(flight, data, clock.stamp_of(ancillary), sweep.floor_ns)
                 continue
-            if ancillary:
-                seconds, nanos = unpack(ancillary[0][2])
-                stamp = seconds * 1_000_000_000 + nanos
-                if read_at - stamp > exchange.read_lag_ns:
-                    exchange.read_lag_ns = read_at - stamp
-            else:
-                stamp = read_at
-                exchange.stamped = False
-            flight.meter.events += 1
-            exchange.received(data, stamp, floor)
-            if len(data) == RECV_BYTES and not exchange.ended:
-                self._read(flight, stamp)  # what is left may have come before the poll: after this stamp
-            if exchange.ended:
-                self._ended(flight)
-            elif exchange.backlog >= SLICE and not flight.queued:
-                flight.queued = True
-                self._backlog.append(flight)
-        self._pacer.swept(self._polled_ns, len(ready))
+            reads = flight.reads
+            # The size of the body's end, and what else `is_due` says, without the call.
+            reads.append((ancillary[0][2], sweep, data))
+            exchange = flight.exchange
+            if not exchange.lazy or data[-4] == CR or len(reads) >= SLICE:
+                self._queue(flight)
+        sweep.read_ns = time.time_ns()
+        self._pacer.swept(self._swept_ns, len(ready))
+        return len(ready)
+
+    def _put_away(self, flight: _Flight, data: bytes, stamp: bytes, floor: int) -> None:
+        """A read that is not like most: full, tiny, the end, or without the kernel's time."""
+        exchange = flight.exchange
+        if not data:
+            self._closed(flight, None)
+            return
+        read_ns = time.time_ns()
+        if not stamp:
+            stamp = clock.to_stamp(read_ns)
+            exchange.stamped = False
+        flight.reads.append(Read(stamp, Sweep(floor, read_ns), data))
+        if len(data) == RECV_BYTES:
+            exchange.overfull.add(stamp)
+            # What is left may have come before the poll, but after this.
+            self._read(flight, clock.from_stamp(stamp))
+        else:
+            self._queue(flight)
 
     def _read(self, flight: _Flight, floor: int) -> None:
-        """The general way to read a connection (TLS, full buffers, no epoll): until it is empty."""
+        """The general way to read a connection (TLS, full buffers, its end, no epoll): until it is empty."""
         exchange = flight.exchange
-        while not exchange.ended:
+        while True:
             try:
-                pieces, stamp, end = flight.conn.recv()
+                data, stamp, full, end = flight.conn.recv()
             except (BlockingIOError, InterruptedError):
-                return
+                break
             except OSError as e:
                 self._closed(flight, e)
                 return
-            read_at = time.time_ns()
-            if stamp:
-                exchange.read_lag_ns = max(exchange.read_lag_ns, read_at - stamp)
-            else:
-                stamp = read_at
-                exchange.stamped = False
-            for piece in pieces:
-                flight.meter.events += 1
-                exchange.received(piece, stamp, floor)
+            if data:
+                read_ns = time.time_ns()
+                if not stamp:
+                    stamp = clock.to_stamp(read_ns)
+                    exchange.stamped = False
+                flight.reads.append(Read(stamp, Sweep(floor, read_ns), data))
+                if full:
+                    exchange.overfull.add(stamp)
+                floor = clock.from_stamp(stamp)
             if end:
                 self._closed(flight, None)
                 return
-            floor = stamp
-        self._ended(flight)
+        self._queue(flight)
 
     def _closed(self, flight: _Flight, error: OSError | None) -> None:
         flight.exchange.closed(time.time_ns(), error)
-        self._ended(flight)
+        self.stop(flight.conn)  # a closed connection is readable for ever
+        self._queue(flight)
 
-    def _ended(self, flight: _Flight) -> None:
-        self.stop(flight.conn)
-        if self._epoll is None:
-            flight.exchange.wake.set()
-        elif not flight.queued:
-            flight.queued = True
+    def _queue(self, flight: _Flight) -> None:
+        if not flight.exchange.queued:
+            flight.exchange.queued = True
             self._backlog.append(flight)
 
     # --- parsing, on a budget ----------------------------------------------------------------------------
 
-    def _work(self) -> None:
+    def _work(self, deadline_ns: int) -> None:
         backlog = self._backlog
-        deadline = time.perf_counter_ns() + _BUDGET_NS
-        while backlog and time.perf_counter_ns() < deadline:
-            flight = backlog[0]
-            exchange = flight.exchange
-            before = len(exchange.timeline.text_ns)
+        while backlog and time.perf_counter_ns() < deadline_ns:
+            if self._parse(backlog[0]):
+                backlog.popleft().exchange.queued = False
+
+    def _parse(self, flight: _Flight) -> bool:
+        """Parse a slice; True when nothing is left. Wakes the user of an exchange that has ended."""
+        exchange = flight.exchange
+        before = len(exchange.timeline.text_ns)
+        try:
             if not exchange.parse():
-                continue
-            backlog.popleft()
-            flight.queued = False
-            self._pacer.saw_gaps(exchange.timeline.text_ns, before)
-            if exchange.ended:
-                exchange.wake.set()
-                gevent.sleep(0)  # its user writes the record before the next one wakes
+                return False
+        except Exception as e:  # a mistake of ours must not end the reading of all other streams
+            log.exception("a response could not be parsed")
+            exchange.fail(outcome.Verdict(FAILED, outcome.MALFORMED, f"not understood: {e!r}"))
+        self._pacer.saw_gaps(exchange.timeline.text_ns, before)
+        if exchange.ended and not exchange.wake.is_set():
+            self.stop(flight.conn)
+            exchange.wake.set()
+            gevent.sleep(0)  # its user writes the record before the next one wakes
+        return True
 
     # --- without epoll or stamps -------------------------------------------------------------------------
 
@@ -234,10 +277,11 @@ class Reader:
                 if self._flights.get(flight.conn.fd) is not flight:
                     return
                 self._read(flight, floor)
-                if flight.exchange.backlog >= SLICE:
-                    flight.exchange.parse()
+                self._work(time.perf_counter_ns() + _BUDGET_NS)
         finally:
             watcher.close()
+            while not self._parse(flight):
+                gevent.sleep(0)
 
     # --- time-outs ---------------------------------------------------------------------------------------
 
@@ -245,14 +289,16 @@ class Reader:
         while True:
             gevent.sleep(_DEADLINE_BEAT_S)
             now = time.monotonic_ns()
-            late = [f for f in self._flights.values() if now >= f.exchange.check_at_ns]
-            for flight in late:
+            quiet_since = time.time_ns() - _QUIET_NS
+            for flight in list(self._flights.values()):
                 exchange = flight.exchange
+                if now >= exchange.check_at_ns:
+                    kind = exchange.waited_too_long(now)
+                    if kind is not None:
+                        exchange.fail(outcome.Verdict(FAILED, *_TIMEOUT_TEXT[kind]))
+                elif exchange.reads and exchange.reads[-1][1].read_ns < quiet_since:
+                    exchange.parse()  # the end of an answer that did not look like one
                 if exchange.ended:
-                    continue
-                kind = exchange.waited_too_long(now)
-                if kind is not None:
-                    exchange.fail(outcome.Verdict(FAILED, *_TIMEOUT_TEXT[kind]))
                     self.stop(flight.conn)
                     exchange.wake.set()
 

@@ -17,40 +17,61 @@ import orjson
 from loadgen.engines.chunk import Chunk
 
 # Printable ASCII without '"' and '\': inside a JSON string each stands for itself, none ends an SSE line.
-_is_plain = re.compile(rb"[ !#-\[\]-~]*").fullmatch
+is_plain = re.compile(rb"[ !#-\[\]-~]*").fullmatch
 _PROBES = ("loadgen probe", "")
 _MAX_CANDIDATES = 8
 
 
 class TextTemplate:
-    """`match(segment)` gives the text of a segment that is exactly one event of this template, else None.
+    """The bytes around the text, of an event (`match`) and of an HTTP chunk that is one event.
 
     Plain prefix and suffix tests: compiling a pattern for each stream would cost more than it saves.
     """
 
-    __slots__ = ("_end", "_fixed", "_prefix", "_start", "_suffix", "reasoning")
+    __slots__ = ("_heads", "_prefix", "_suffix", "chunk_suffix", "reasoning")
 
     def __init__(self, prefix: bytes, suffix: bytes, reasoning: bool) -> None:
         self._prefix = prefix
         self._suffix = suffix
-        self._start = len(prefix)
-        self._end = -len(suffix)
-        self._fixed = len(prefix) + len(suffix)
+        self._heads: dict[int, bytes] = {}
+        self.chunk_suffix = suffix + b"\r\n"
         self.reasoning = reasoning
 
-    def match(self, segment: bytes) -> bytes | None:
+    def match(self, event: bytes) -> bytes | None:
+        """The text of exactly one event (its bytes on the wire) of this template, else None."""
+        start, end = len(self._prefix), len(event) - len(self._suffix)
         if (
-            segment.startswith(self._prefix)
-            and segment.endswith(self._suffix)
-            and len(segment) >= self._fixed
-            and _is_plain(text := segment[self._start : self._end])
+            start <= end
+            and event.startswith(self._prefix)
+            and event.endswith(self._suffix)
+            and is_plain(text := event[start:end])
         ):
             return text
         return None
 
-    def same_prefix(self, segment: bytes) -> bool:
+    def chunk_heads(self) -> dict[int, bytes]:
+        """Length of an HTTP chunk (size line and CRLFs included) -> how such a chunk must begin, as far as
+        `chunk_head` has been asked."""
+        return self._heads
+
+    def chunk_head(self, length: int) -> bytes:
+        """How an HTTP chunk of `length` bytes in all must begin to be one event of this template.
+
+        The size line is what servers write: lower-case hexadecimal without zeros in front. An impossible
+        length gives bytes that no chunk begins with.
+        """
+        head = b"\n"
+        for digits in range(1, 9):
+            size = length - digits - 4  # the digits, CRLF after them, CRLF at the end
+            if size >= len(self._prefix) + len(self._suffix) and len(line := b"%x" % size) == digits:
+                head = line + b"\r\n" + self._prefix
+                break
+        self._heads[length] = head
+        return head
+
+    def same_prefix(self, event: bytes) -> bool:
         """True when only the text (or what follows it) did not fit: nothing to learn from this one."""
-        return segment.startswith(self._prefix)
+        return event.startswith(self._prefix)
 
 
 def learn(segment: bytes, data: bytes, chunk: Chunk, decode: Callable[[bytes], Chunk]) -> TextTemplate | None:

@@ -7,7 +7,7 @@ import pytest
 from loadgen.engines.decode import decode_chunk
 from loadgen.record import FAILED, OK
 from loadgen.stream import clock
-from loadgen.stream.exchange import tpot_ms
+from loadgen.stream.fill import tpot_ms
 from loadgen.stream.outcome import Verdict, judge
 from loadgen.stream.pacing import SweepPacer
 from loadgen.stream.template import learn
@@ -84,7 +84,7 @@ def pace(reads_per_sweep: int, sweep_ms: float, gap_ms: float, sweeps: int = 200
     for i in range(sweeps):
         pacer.saw_gaps([round(k * gap_ms * MS) for k in range(20)], 0)
         pacer.swept(round(i * sweep_ms * MS), reads_per_sweep)
-    return pacer.delay_s
+    return pacer.delay_ns / 1e9
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ def test_delay_ends_with_the_load() -> None:
     for i in range(100):
         pacer.saw_gaps([k * 20 * MS for k in range(20)], 0)
         pacer.swept(i * 3 * MS, 30)
-    assert pacer.delay_s > 0
+    assert pacer.delay_ns > 0
     for i in range(20):
         pacer.swept(300 * MS + i * 20 * MS, 1)
-    assert pacer.delay_s == 0
+    assert pacer.delay_ns == 0
 
 
 # --- the clock -------------------------------------------------------------------------------------------
@@ -129,9 +129,12 @@ def test_a_stamp_is_found_among_ancillary_data() -> None:
 
     data = clock.TIMESPEC.pack(1_796_060_428, 123_456_789)
     rows = [(socket.SOL_SOCKET, 1, b"x" * 16), (socket.SOL_SOCKET, clock.SO_TIMESTAMPNS, data)]
-    assert clock.stamp_ns(rows) == 1_796_060_428_123_456_789
-    assert clock.stamp_ns([]) == 0
-    assert clock.stamp_ns([(socket.SOL_SOCKET, clock.SO_TIMESTAMPNS, b"short")]) == 0
+    assert clock.stamp_of(rows) == data
+    assert clock.from_stamp(data) == 1_796_060_428_123_456_789
+    assert clock.to_stamp(1_796_060_428_123_456_789) == data
+    assert clock.times_ns([data, data]).tolist() == [1_796_060_428_123_456_789] * 2
+    assert clock.stamp_of([]) == b""
+    assert clock.stamp_of([(socket.SOL_SOCKET, clock.SO_TIMESTAMPNS, b"short")]) == b""
 
 
 # --- time per output token -------------------------------------------------------------------------------
