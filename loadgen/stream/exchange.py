@@ -92,7 +92,7 @@ class Exchange:
     def received(self, data: bytes, stamp_ns: int, floor_ns: int, read_ns: int | None = None) -> None:
         """Bytes with the wall time at which the kernel had them; the connection was empty at `floor_ns`."""
         read_ns = stamp_ns if read_ns is None else read_ns
-        self.reads.append(Read(clock.to_stamp(stamp_ns), Sweep(floor_ns, read_ns), data))
+        self.reads.append((clock.to_stamp(stamp_ns), Sweep(floor_ns, read_ns), data))
 
     def closed(self, stamp_ns: int, error: OSError | None = None) -> None:
         """The connection ended: cleanly (FIN) or with `error`. Takes effect when all reads are parsed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
 
 class Sweep:
@@ -16,10 +16,5 @@ class Sweep:
         self.read_ns = read_ns
 
 
-class Read(NamedTuple):
-    """`stamp` is the kernel's time as a timespec (see clock), `data` what came. The reader makes plain
-    tuples: 12,000 a second of them."""
-
-    stamp: bytes
-    sweep: Sweep
-    data: bytes
+# The kernel's time as a timespec (see clock), the sweep, the bytes. A plain tuple: there are 12,000 a second.
+Read: TypeAlias = tuple[bytes, Sweep, bytes]

@@ -26,7 +26,7 @@ from loadgen.stream import clock, outcome
 from loadgen.stream.connection import RECV_BYTES, Connection
 from loadgen.stream.exchange import CR, SHORT, SLICE, Exchange
 from loadgen.stream.pacing import SweepPacer
-from loadgen.stream.read import Read, Sweep
+from loadgen.stream.read import Sweep
 
 log = logging.getLogger("loadgen")
 
@@ -177,7 +177,7 @@ class Reader:
                 self._put_away(flight, data, clock.stamp_of(ancillary), sweep.floor_ns)
                 continue
             reads = flight.reads
-            # The size of the body's end, and what else `is_due` says, without the call.
+            # What `Exchange.is_due` says, without the call.
             reads.append((ancillary[0][2], sweep, data))
             exchange = flight.exchange
             if not exchange.lazy or data[-4] == CR or len(reads) >= SLICE:
@@ -196,7 +196,7 @@ class Reader:
         if not stamp:
             stamp = clock.to_stamp(read_ns)
             exchange.stamped = False
-        flight.reads.append(Read(stamp, Sweep(floor, read_ns), data))
+        flight.reads.append((stamp, Sweep(floor, read_ns), data))
         if len(data) == RECV_BYTES:
             exchange.overfull.add(stamp)
             # What is left may have come before the poll, but after this.
@@ -220,7 +220,7 @@ class Reader:
                 if not stamp:
                     stamp = clock.to_stamp(read_ns)
                     exchange.stamped = False
-                flight.reads.append(Read(stamp, Sweep(floor, read_ns), data))
+                flight.reads.append((stamp, Sweep(floor, read_ns), data))
                 if full:
                     exchange.overfull.add(stamp)
                 floor = clock.from_stamp(stamp)
