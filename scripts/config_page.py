@@ -1,0 +1,140 @@
+"""Writes the tables of docs/configuration.md from the settings themselves.
+
+python scripts/config_page.py            writes them
+python scripts/config_page.py --check    exit code 1 if the page and the code differ
+
+A setting's meaning is its flag's help, or what MEANINGS says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from loadgen.config import EngineSpec, Settings, Timeouts
+from loadgen.users.options import OPTIONS
+from loadgen.workload.scenarios import SCENARIOS
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+
+MEANINGS = {
+    "scenario": "the workload's name in results; each locustfile brings its own",
+    "users": "users, that is requests in flight on the engine whose turn it is",
+    "warmup_max_s": 'longest warm-up with `warmup = "steady"`, in seconds',
+    "output_tokens": "length of an answer, exactly: an end-of-text token is ignored, a short one marked",
+    "temperature": "sampling temperature; 0 takes the likeliest token",
+    "cooldown_s": "pause between two turns, in seconds",
+    "ready_timeout_s": "exclusive residency: longest wait for an engine that was started, in seconds",
+    "name": "the table's name, `[engines.NAME]`; it stands for the engine in every result",
+    "kind": "`vllm`, `llamacpp`, or `openai` for any other compatible server",
+    "url": "the server's root, without `/v1`",
+    "model": "model to ask for",
+    "api_key_env": "the environment variable that holds the API key",
+    "headers": "further headers of every request; their values stay out of the manifest",
+    "extra_body": "further fields of every request's JSON body",
+    "verify_tls": "check the server's certificate",
+    "ca_file": "PEM file with the certificates to trust instead of the system's",
+    "start": "shell command that starts the engine (exclusive residency)",
+    "stop": "shell command that stops it; without one, the start command's processes are ended",
+    "ready": "shell command that ends with 0 when it is ready; without one, its /health is asked",
+    "named": "`false`: skip the engine, with a line that says so, when it does not answer",
+}
+DEFAULTS = {"model": "the first the server lists", "prompt_file": "none: text that comes with loadgen"}
+LEFT_OUT = {"engines", "timeouts"}  # tables of their own
+FLAGS = {"users": "`-u N` (`LOCUST_USERS`)", "url": "`--engine NAME=KIND:URL`"}
+REQUIRED = {"name", "kind", "url"}
+
+
+def tables() -> dict[str, str]:
+    """Marker in the page -> the table that belongs there."""
+    return {
+        "settings": _table(Settings, ""),
+        "timeouts": _table(Timeouts, "timeouts."),
+        "engine": _engine_table(),
+    }
+
+
+def _table(model: type[BaseModel], prefix: str) -> str:
+    rows = []
+    for key in model.model_fields:
+        if key in LEFT_OUT:
+            continue
+        option = next((o for o in OPTIONS if o.field == prefix + key), None)
+        flag = FLAGS.get(key, "")
+        if option is not None:
+            values = "\\|".join(option.choices or ()) or option.metavar or ""
+            flag = f"`{option.flag} {values}`".replace(" `", "`")
+        meaning = MEANINGS[key] if key in MEANINGS or option is None else option.help
+        rows.append((f"`{key}`", flag, _default(model, key), meaning))
+    return _markdown(("key", "flag", "default", "meaning"), rows)
+
+
+def _engine_table() -> str:
+    rows = [
+        (f"`{key}`", "needed" if key in REQUIRED else _default(EngineSpec, key), MEANINGS[key])
+        for key in EngineSpec.model_fields
+    ]
+    return _markdown(("key", "default", "meaning"), rows)
+
+
+def _default(model: type[BaseModel], key: str) -> str:
+    if key in DEFAULTS:
+        return DEFAULTS[key]
+    if model is Settings:
+        lent = [s.defaults().get(key) for s in SCENARIOS.values()]
+        if key == "scenario":
+            return "the locustfile's"
+        if len(set(lent)) > 1:
+            return " / ".join(f"{value:,}" for value in lent)
+    value = model.model_fields[key].default
+    if value is None or value == {}:
+        return "none"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f'`"{value}"`' if isinstance(value, str | Path) else f"`{value}`"
+
+
+def _markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def filled(page: str) -> str:
+    """The page with today's tables between its markers."""
+    for name, table in tables().items():
+        begin, end = f"<!-- {name}: made by scripts/config_page.py -->\n", f"<!-- end of {name} -->"
+        page, found = re.subn(
+            re.escape(begin) + ".*?" + re.escape(end),
+            lambda _, new=begin + table + end: new,  # type: ignore[misc]
+            page,
+            flags=re.S,
+        )
+        assert found == 1, f"{PAGE} has {found} places for {name}"
+    return page
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    check = parser.parse_args().check
+    before = PAGE.read_text(encoding="utf-8")
+    after = filled(before)
+    if after == before:
+        return 0
+    if check:
+        print(f"{PAGE} is not what the code says: run scripts/config_page.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
