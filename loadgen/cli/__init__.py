@@ -13,32 +13,35 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS: dict[str, str] = {
-    "run": "measure: single_user, long_prompt, concurrency, or reference for all three",
+    "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
     "summary": "print the figures of a run or suite",
     "engines": "what is there: server, version, model, context of each endpoint",
     "sim": "start simulated engines (no model, no GPU)",
 }
 
 DESCRIPTION = """\
-loadgen measures LLM inference servers against each other: time to first token (TTFT), decode speed,
-throughput and latency, with the same prompts for each and in turns, so that the comparison is fair.
+loadgen measures LLM inference servers against each other: time to first token
+(TTFT), decode speed, throughput and latency, with the same prompts for each
+and in turns, so that the comparison is fair.
 
 commands:
 {commands}"""
 
 EPILOG = """\
 a first try, without any server of your own:
-  loadgen sim                      in one terminal: two simulated engines
-  loadgen run concurrency          in another: 16 users at once, then a table
+  loadgen sim                  in one terminal: two simulated engines
+  loadgen run concurrency      in another: 16 users at once, then a table
 
-your own servers:
-  loadgen engines --engine fp8=vllm:http://gpu:8000 --engine q4=llamacpp:http://gpu:8001
-  loadgen run reference --engine fp8=vllm:http://gpu:8000 --engine q4=llamacpp:http://gpu:8001
-or name them in ./loadgen.toml, or in VLLM_URL and LLAMACPP_URL, and leave the flags away.
+your own servers, as NAME=KIND:URL with kind vllm, llamacpp or openai:
+  loadgen engines --engine fp8=vllm:http://gpu:8000
+  loadgen run reference --engine fp8=vllm:http://gpu:8000 \\
+                        --engine q4=llamacpp:http://gpu:8001
+or name them in ./loadgen.toml, or in VLLM_URL and LLAMACPP_URL, and leave the
+flags away.
 
 later:
-  loadgen summary latest           the figures again; --json for programs
-  locust -f locustfiles/concurrency.py          the same run in Locust's web page
+  loadgen summary latest       the figures again; --json for programs
+  locust -f locustfiles/concurrency.py     the same run in Locust's web page
 
 `loadgen COMMAND --help` tells more."""
 
@@ -49,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = "\n".join(f"  {name:9} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="loadgen",
+        usage="loadgen [-h] [--version] COMMAND ...",
         description=DESCRIPTION.format(commands=commands),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

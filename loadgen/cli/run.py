@@ -26,8 +26,9 @@ SUITE = "reference"
 INTERRUPTED_CODE = 130
 
 DESCRIPTION = """\
-Run one workload against the engines and print the result. They take turns (ABBA BAAB) with the same prompts,
-each turn is a fixed number of requests, and nothing is cut: see docs/method.md."""
+Run one workload against the engines and print the result. They take turns
+(ABBA BAAB) with the same prompts, each turn is a fixed number of requests, and
+nothing is cut: see docs/method.md."""
 
 EPILOG = """\
 workloads:
@@ -37,11 +38,12 @@ workloads:
 
 examples:
   loadgen run concurrency
-  loadgen run single_user --engine fp8=vllm:http://gpu:8000 --engine q4=llamacpp:http://gpu:8001
+  loadgen run single_user --engine fp8=vllm:http://gpu:8000 \\
+                          --engine q4=llamacpp:http://gpu:8001
   loadgen run concurrency -u 64 --turn-requests 256 --duration 20m
   loadgen run reference --runs-dir results
 
-All other flags go to Locust, which does the work: --csv, --html, --loglevel, ..."""
+All other flags go to Locust, which does the work: --csv, --html, ..."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

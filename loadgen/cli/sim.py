@@ -11,18 +11,20 @@ from loadgen.sim.options import add_options, to_options
 from loadgen.sim.server import Server
 
 DESCRIPTION = """\
-Start servers that answer as vLLM and llama.cpp do, with the speed of a published experiment (Qwen3-8B on two
-Tesla V100), until Ctrl-C. Nothing is computed: the words are random, the times are modelled. Every response
-carries the header X-Loadgen-Simulated.
+Start servers that answer as vLLM and llama.cpp do, with the speed of a
+published experiment (Qwen3-8B on two Tesla V100), until Ctrl-C. Nothing is
+computed: the words are random, the times are modelled. Every response carries
+the header X-Loadgen-Simulated.
 
-With no flags: vLLM on 127.0.0.1:8000 and llama.cpp on 127.0.0.1:8001, where all other commands look first."""
+With no flags: vLLM on 127.0.0.1:8000 and llama.cpp on 127.0.0.1:8001, where
+all other commands look first."""
 EPILOG = """\
 examples:
-  loadgen sim                                    both engines, reference speeds
-  loadgen sim --speed 10                         the same, ten times faster
+  loadgen sim                             both engines, reference speeds
+  loadgen sim --speed 10                  the same, ten times faster
   loadgen sim --kind llamacpp --port 9000 --slots 16
-  loadgen sim --kind vllm --fault stall:20@0.1   one request in ten hangs after 20 tokens
-  loadgen sim --log true-times.jsonl             what was really sent, and when, for comparing"""
+  loadgen sim --fault stall:20@0.1        one request in ten hangs at token 20
+  loadgen sim --log true-times.jsonl      what was really sent, and when"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

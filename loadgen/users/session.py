@@ -35,7 +35,7 @@ from loadgen.users.residency import Residency
 from loadgen.users.result import show_result
 from loadgen.users.run import Run
 from loadgen.users.supply import PromptSupply
-from loadgen.users.user import Client, LlmUser, fire_request
+from loadgen.users.user import HOST_HINT, Client, LlmUser, fire_request
 from loadgen.workload.prompts import PromptError
 
 log = logging.getLogger("loadgen")
@@ -93,6 +93,12 @@ class Session:
 
     def settings(self) -> Settings:
         """What flags, or the web form, ask for now. Raises ConfigError."""
+        host = getattr(self.options, "host", None)
+        if host and host != HOST_HINT:  # ignored, it would measure servers that nobody meant
+            raise ConfigError(
+                f"Locust's host is not used here, and it is {host}: name each server with "
+                "--engine NAME=KIND:URL (in the web form: Engine), and leave the host as it was"
+            )
         return settings_from(self.options, self.user_class().scenario, self._defaults, self._config_file)
 
     def check(self) -> None:

@@ -19,6 +19,8 @@ from loadgen.workload.scenarios import Scenario
 
 log = logging.getLogger("loadgen")
 
+HOST_HINT = "(see Engine)"  # what Locust shows for a host: without one, its web form asks for it
+
 
 class Exchange(Protocol):
     """One request and what came back."""
@@ -64,6 +66,7 @@ class LlmUser(User):
     """
 
     abstract = True
+    host = HOST_HINT
     scenario: ClassVar[Scenario]
     wait_time = constant(0)
     workplace: ClassVar[Workplace]

@@ -33,6 +33,7 @@ def sentence(run) -> str:
         (("--residency", "exclusive"), "exclusive residency needs a start command"),
         (("--prompt-file", "/nowhere.jsonl"), "the prompt file /nowhere.jsonl cannot be read"),
         (("--loadgen-config", "/nowhere.toml"), "/nowhere.toml does not exist"),
+        (("--host", "http://gpu:8000"), "name each server with --engine NAME=KIND:URL"),
         (("--processes", "2"), "distributed runs (--processes, --master, --worker) are not supported yet"),
         (("--master",), "distributed runs"),
         (("--worker",), "distributed runs"),

@@ -1,6 +1,6 @@
 import pytest
 
-from loadgen.cli import main
+from loadgen.cli import COMMANDS, main
 from loadgen.cli.engines import table
 from loadgen.cli.run import _for_locust, locustfile
 from loadgen.config import ConfigError, EngineSpec
@@ -39,6 +39,17 @@ def test_help_teaches(capsys):
     text = capsys.readouterr().out
     for word in ("loadgen sim", "loadgen run concurrency", "VLLM_URL", "loadgen summary latest"):
         assert word in text
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as left:
+        main([*command.split(), "--help"])
+    assert left.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"usage: loadgen {command}".rstrip())
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def rows(width):
