@@ -31,8 +31,9 @@ fi
 
 printf 'Setting up %s with %s (half a minute or so) ' "$venv" "$("$python" --version)"
 started=$SECONDS
+# Not compiled beforehand: Python compiles what it imports, a small part of all this, when it first does so.
 # One dot for every five packages met: enough to see that it moves.
-"$venv/bin/pip" install --disable-pip-version-check -e '.[dev]' 2>&1 | tee "$log" |
+"$venv/bin/pip" install --disable-pip-version-check --no-compile -e '.[dev]' 2>&1 | tee "$log" |
     awk '/^ *(Collecting|Obtaining|Installing|Building)/ && ++n % 5 == 1 {printf "."; fflush()}' || {
     echo
     grep -E 'ERROR|[Ee]rror:' "$log" | grep -v 'subprocess-exited\|metadata-generation' | tail -5 >&2 || tail -5 "$log" >&2

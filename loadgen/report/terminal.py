@@ -101,9 +101,7 @@ def _engine_lines(summary: RunSummary) -> list[str]:
 
 def _table(summary: RunSummary, names: list[str]) -> Table:
     title = f"{clean(summary.scenario)} · simulated engines" if summary.simulated else clean(summary.scenario)
-    table = Table(
-        box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", title_style="bold", pad_edge=False
-    )
+    table = Table(box=box.SIMPLE_HEAD, title=Text(title, style="bold"), title_justify="left", pad_edge=False)
     table.add_column("", width=LABEL, overflow="fold")
     for name in names:
         heading = Text(f"{clean(name, CELL)}\n", style="bold")

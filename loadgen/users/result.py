@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 from rich.console import Console
 
-from loadgen.users.run import Run
+from loadgen.users.run import SUITE_ENV, Run
 
 log = logging.getLogger("loadgen")
 
@@ -22,4 +23,5 @@ def show_result(run: Run) -> None:
         write_summary(run.dir)
     except Exception:
         log.exception("the summary could not be made; try `loadgen summary %s`", run.dir.path)
-    print(f"run directory: {run.dir.path}", file=sys.stderr)
+    if SUITE_ENV not in os.environ:  # a suite names its own directory when all its runs are over
+        print(f"run directory: {run.dir.path}", file=sys.stderr)

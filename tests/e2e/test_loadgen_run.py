@@ -28,6 +28,9 @@ def test_the_suite_goes_on_past_a_workload_that_fails(runs, sim):
     suite = json.loads((runs / "latest" / "suite.json").read_text())
     assert [name.partition("_")[2] for name in suite["runs"]] == ["single_user", "concurrency"]
     assert "not without failures: long_prompt (exit code 1)" in run.err
+    places = [line for line in run.err.splitlines() if "directory: " in line]
+    assert len(places) == 3, "each run says once where it is, the suite at the end"
+    assert places[-1].startswith("suite directory: ")
 
 
 def test_mistakes_are_one_sentence(runs):
