@@ -23,7 +23,7 @@ from loadgen.stream.timeline import Timeline
 _HEAD_LIMIT = 256 * 1024
 _BODY_LIMIT = 1024 * 1024  # of a body that is no stream: an error's text
 _STREAM_LIMIT = 1024 * 1024 * 1024
-SLICE = 64  # reads parsed in one go: well under 0.1 ms on the fast path
+SLICE = 128  # reads parsed in one go: about 0.1 ms on the fast path
 SHORT = 8
 CR = 13
 

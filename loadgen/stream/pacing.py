@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_LONGEST_NS = 3_000_000
+_LONGEST_NS = 5_000_000
 _SHORTEST_NS = 500_000
 _UNKNOWN_GAP_NS = 4_000_000
 # Below this rate reading each segment at once costs under a tenth of a core: nothing is gained by waiting.
@@ -14,7 +14,7 @@ _WINDOW_NS = 100_000_000
 
 class SweepPacer:
     """`delay_ns` for the next sweep: 0 under light load, else a quarter of the shortest mean gap between the
-    events of a stream (so that segments of one stream do not merge in the kernel), at most 3 ms."""
+    events of a stream (so that segments of one stream do not merge in the kernel), at most 5 ms."""
 
     __slots__ = ("_count", "_gap_ns", "_since_ns", "delay_ns")
 

@@ -1,7 +1,7 @@
 """Reader: one greenlet reads every stream of the process.
 
 No greenlet switch per token. Because the kernel has stamped what waits, reading need not be prompt: under
-load the reader lets segments gather for 1-3 ms after the first readiness and takes all streams in one sweep
+load the reader lets segments gather for 1-5 ms after the first readiness and takes all streams in one sweep
 of an epoll object. A sweep only puts away bytes and times. Framing and parsing wait until a stream seems to
 have ended or a slice has gathered, and get the time between two sweeps, so that many streams ending at once
 do not delay the reading of the others.
@@ -26,7 +26,7 @@ from loadgen.stream import clock, outcome
 from loadgen.stream.connection import RECV_BYTES, Connection
 from loadgen.stream.exchange import CR, SHORT, SLICE, Exchange
 from loadgen.stream.pacing import SweepPacer
-from loadgen.stream.read import Sweep
+from loadgen.stream.read import Read, Sweep
 
 log = logging.getLogger("loadgen")
 
@@ -66,20 +66,20 @@ class Meter:
 
 
 class _Flight:
-    """An exchange and the connection it is read from; `reads` is the exchange's own list."""
+    """An exchange and the connection it is read from. `fast` is what a sweep needs of one in the middle of
+    its stream: (recvmsg, the exchange's reads, self)."""
 
-    __slots__ = ("conn", "exchange", "meter", "reads", "recvmsg")
+    __slots__ = ("conn", "exchange", "fast", "meter")
 
     def __init__(self, conn: Connection, exchange: Exchange, meter: Meter) -> None:
         self.conn = conn
         self.exchange = exchange
-        self.reads = exchange.reads
         self.meter = meter
-        self.recvmsg = conn.sock.recvmsg if conn.plain else None
+        self.fast = (conn.sock.recvmsg, exchange.reads, self)
 
     @property
     def events(self) -> int:
-        return self.exchange.timeline.events + len(self.reads)
+        return self.exchange.timeline.events + len(self.exchange.reads)
 
 
 class Reader:
@@ -97,6 +97,7 @@ class Reader:
     def __init__(self) -> None:
         self.live: dict[str, Meter] = {}
         self._flights: dict[int, _Flight] = {}
+        self._streaming: dict[int, tuple[Any, list[Read], _Flight]] = {}  # those whose reads may wait
         self._backlog: collections.deque[_Flight] = collections.deque()
         self._pacer = SweepPacer()
         self._polled_ns = time.time_ns()
@@ -125,6 +126,7 @@ class Reader:
     def stop(self, conn: Connection) -> None:
         """Read `conn` no longer; harmless when its exchange has ended by itself."""
         flight = self._flights.pop(conn.fd, None)
+        self._streaming.pop(conn.fd, None)
         if flight is not None:
             flight.meter.leave(flight)
             if self._epoll is not None:
@@ -153,34 +155,30 @@ class Reader:
     def _sweep(self) -> int:
         """Put away what all ready streams have; how many there were."""
         space = clock.CMSG_SPACE
-        flights = self._flights
+        streaming = self._streaming.get
         sweep = Sweep(self._polled_ns)
         self._polled_ns = time.time_ns()
         self._swept_ns = time.perf_counter_ns()
         ready = self._epoll.poll(0, _MAX_READY)
         for fd, events in ready:
-            flight = flights.get(fd)
-            if flight is None:
+            fast = streaming(fd)
+            if fast is None or events != _READABLE:
+                if (flight := self._flights.get(fd)) is not None:
+                    self._read(flight, sweep.floor_ns)
                 continue
-            if events != _READABLE or flight.recvmsg is None:
-                self._read(flight, sweep.floor_ns)
-                continue
+            recvmsg, reads, flight = fast
             try:
-                data, ancillary, _, _ = flight.recvmsg(RECV_BYTES, space)
+                data, ancillary, _, _ = recvmsg(RECV_BYTES, space)
             except BlockingIOError:
                 continue
             except OSError as e:
                 self._closed(flight, e)
                 continue
-            size = len(data)
-            if size == RECV_BYTES or size < SHORT or not ancillary:
+            if not SHORT <= len(data) < RECV_BYTES or not ancillary:
                 self._put_away(flight, data, clock.stamp_of(ancillary), sweep.floor_ns)
                 continue
-            reads = flight.reads
-            # What `Exchange.is_due` says, without the call.
             reads.append((ancillary[0][2], sweep, data))
-            exchange = flight.exchange
-            if not exchange.lazy or data[-4] == CR or len(reads) >= SLICE:
+            if data[-4] == CR or len(reads) >= SLICE:  # what `Exchange.is_due` says, without the call
                 self._queue(flight)
         sweep.read_ns = time.time_ns()
         self._pacer.swept(self._swept_ns, len(ready))
@@ -196,7 +194,7 @@ class Reader:
         if not stamp:
             stamp = clock.to_stamp(read_ns)
             exchange.stamped = False
-        flight.reads.append((stamp, Sweep(floor, read_ns), data))
+        exchange.reads.append((stamp, Sweep(floor, read_ns), data))
         if len(data) == RECV_BYTES:
             exchange.overfull.add(stamp)
             # What is left may have come before the poll, but after this.
@@ -220,7 +218,7 @@ class Reader:
                 if not stamp:
                     stamp = clock.to_stamp(read_ns)
                     exchange.stamped = False
-                flight.reads.append((stamp, Sweep(floor, read_ns), data))
+                exchange.reads.append((stamp, Sweep(floor, read_ns), data))
                 if full:
                     exchange.overfull.add(stamp)
                 floor = clock.from_stamp(stamp)
@@ -258,6 +256,8 @@ class Reader:
             log.exception("a response could not be parsed")
             exchange.fail(outcome.Verdict(FAILED, outcome.MALFORMED, f"not understood: {e!r}"))
         self._pacer.saw_gaps(exchange.timeline.text_ns, before)
+        if exchange.lazy and flight.conn.plain and flight.conn.fd in self._flights:
+            self._streaming[flight.conn.fd] = flight.fast
         if exchange.ended and not exchange.wake.is_set():
             self.stop(flight.conn)
             exchange.wake.set()

@@ -92,7 +92,7 @@ def pace(reads_per_sweep: int, sweep_ms: float, gap_ms: float, sweeps: int = 200
     [
         (1, 20, 20, 0.0),  # one stream of 50 tokens/s: read at once
         (1, 1, 20, 0.0),  # 1,000 events/s: at once
-        (30, 3, 20, 0.003),  # 10,000/s: the longest wait
+        (30, 3, 20, 0.005),  # 10,000/s: the longest wait
         (30, 3, 8, 0.002),  # a quarter of the gap
         (30, 3, 1, 0.0),  # events so close that any wait would merge them
     ],
