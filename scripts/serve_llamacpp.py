@@ -36,7 +36,7 @@ def main() -> None:
     params.port = args.port
     params.n_parallel = args.slots
     params.n_ctx = args.context
-    params.cpuparams.n_threads = args.threads
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = args.threads
     params.endpoint_metrics = params.endpoint_slots = params.endpoint_props = True
     server = xllamacpp.Server(params)
     print("listening on", server.listening_address, flush=True)

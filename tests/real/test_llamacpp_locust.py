@@ -15,7 +15,7 @@ from tests.support.locust_run import LocustRun, run_loadgen, run_locust
 
 pytestmark = pytest.mark.real_llamacpp
 
-N, OUTPUT, PROMPT = 8, 48, 60
+N, OUTPUT, PROMPT = 8, 48, 100
 SLOTS, USERS, MANY = 4, 16, 32
 
 
