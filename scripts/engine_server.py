@@ -22,8 +22,8 @@ from engine_install import LOGS, ROOT, SetupError, converted_model, llamacpp_ven
 
 MODEL_NAME = "smollm2"
 READY_S = {"llamacpp": 60.0, "vllm": 240.0}
-# One core stays free for the load generator and for the servers' own HTTP threads: computing threads that spin on
-# every core make both wait for milliseconds.
+# One core stays free for the load generator and for the servers' own HTTP threads: computing threads that
+# spin on every core make both wait for milliseconds.
 THREADS = max(1, (os.cpu_count() or 2) - 1)
 VLLM_ENV = {
     "HF_HUB_OFFLINE": "1",
