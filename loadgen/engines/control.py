@@ -92,7 +92,10 @@ class Control:
         if body is not None:
             headers["Content-Type"] = "application/json"
         if self._session is None:
-            self._session = _session(self.spec)
+            try:
+                self._session = _session(self.spec)
+            except ConfigError as e:
+                raise self.error(str(e), "config") from None
         limit = read_s or self.read_s
         try:
             with self._session.request(
@@ -141,6 +144,10 @@ def _read(response: requests.Response, deadline: float) -> bytes:
 
 def _session(spec: EngineSpec) -> requests.Session:
     import requests
+    import requests.adapters
+
+    from loadgen.stream.proxy import proxy_for
+    from loadgen.tls import tls_context
 
     class KeepHeaders(requests.auth.AuthBase):
         """Keeps requests from replacing our Authorization by a password that it finds in ~/.netrc."""
@@ -148,11 +155,28 @@ def _session(spec: EngineSpec) -> requests.Session:
         def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
             return r
 
+    context = tls_context(spec) if spec.url.startswith("https:") else None
+
+    class Adapter(requests.adapters.HTTPAdapter):
+        """Trusts whom the streams trust."""
+
+        def init_poolmanager(self, *args: Any, **kwargs: Any) -> Any:
+            return super().init_poolmanager(*args, **kwargs, ssl_context=context)
+
+        def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+            return super().proxy_manager_for(*args, **kwargs, ssl_context=context)
+
     session = requests.Session()
+    # The same proxy as for the streams, which is none for loopback.
+    session.trust_env = False
+    if proxy := proxy_for(spec.url):
+        session.proxies = {"http": proxy, "https": proxy}
     session.auth = KeepHeaders()
     session.headers.clear()
     session.headers["User-Agent"] = "loadgen"
     session.verify = spec.ca_file or spec.verify_tls
+    if context is not None:
+        session.mount("https://", Adapter())
     if not spec.verify_tls:
         session.verify = False
         import urllib3

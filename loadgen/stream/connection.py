@@ -22,6 +22,7 @@ from loadgen.config import EngineSpec
 from loadgen.record import FAILED
 from loadgen.stream import clock, outcome
 from loadgen.stream.proxy import proxy_for
+from loadgen.tls import tls_context
 
 RECV_BYTES = 16384
 _WRITE, _READ = 2, 1
@@ -47,6 +48,8 @@ class Endpoint:
         self.prefix = parts.path
         self.proxy = proxy_for(spec.url)
         self.context = tls_context(spec) if self.tls else None
+        if self.context is not None:
+            self.context.set_alpn_protocols(["http/1.1"])
         default = 443 if self.tls else 80
         host = f"[{self.host}]" if ":" in self.host else self.host
         self.authority = host if self.port == default else f"{host}:{self.port}"
@@ -65,16 +68,6 @@ class Endpoint:
             return {}
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         return {"Proxy-Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
-
-
-def tls_context(spec: EngineSpec) -> ssl.SSLContext:
-    """Verifies by default, with the system's certificates or `ca_file`."""
-    context = ssl.create_default_context(cafile=spec.ca_file)
-    if not spec.verify_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 class Connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from importlib.util import find_spec
 
 from rich.console import Console
 
@@ -21,6 +22,10 @@ def show_result(run: Run) -> None:
 
         print_summaries(summarise(run.dir), Console())
         write_summary(run.dir)
+        if find_spec("pyarrow") is not None:
+            from loadgen.store.parquet import export
+
+            export(run.dir)
     except Exception:
         log.exception("the summary could not be made; try `loadgen summary %s`", run.dir.path)
     if SUITE_ENV not in os.environ:  # a suite names its own directory when all its runs are over

@@ -168,6 +168,19 @@ def test_missing_ca_file() -> None:
     assert reason == "config"
 
 
+def test_ca_file_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("hello")
+    text, reason = problem("https://127.0.0.1:1", ca_file=str(tmp_path / "ca.pem"))
+    assert "is no file of certificates" in text
+    assert reason == "config"
+
+
+def test_loopback_is_never_asked_of_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    with CannedServer({"/health": Answer()}) as server:
+        assert a_control(server.url).get("/health").ok
+
+
 def test_dead_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = f"http://user:secret@127.0.0.1:{free_port()}"
     monkeypatch.setenv("HTTP_PROXY", proxy)
