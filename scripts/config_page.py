@@ -38,7 +38,7 @@ MEANINGS = {
     "headers": "further headers of every request; their values stay out of the manifest",
     "extra_body": "further fields of every request's JSON body",
     "verify_tls": "check the server's certificate",
-    "ca_file": "PEM file with the certificates to trust instead of the system's",
+    "ca_file": "PEM file with the certificates to trust instead of the usual ones",
     "start": "shell command that starts the engine (exclusive residency)",
     "stop": "shell command that stops it; without one, the start command's processes are ended",
     "ready": "shell command that ends with 0 when it is ready; without one, its /health is asked",
