@@ -17,7 +17,7 @@ from loadgen.record import FAILED, RequestRecord
 from loadgen.stream import clock
 from loadgen.stream.fill import fill_record
 from loadgen.stream.outcome import MALFORMED, RESET, TRUNCATED, Verdict, judge
-from loadgen.stream.read import Read, Sweep
+from loadgen.stream.read import FLOOR, READ_AT, Read, Sweep, new_sweep
 from loadgen.stream.timeline import Timeline
 
 _HEAD_LIMIT = 256 * 1024
@@ -92,7 +92,7 @@ class Exchange:
     def received(self, data: bytes, stamp_ns: int, floor_ns: int, read_ns: int | None = None) -> None:
         """Bytes with the wall time at which the kernel had them; the connection was empty at `floor_ns`."""
         read_ns = stamp_ns if read_ns is None else read_ns
-        self.reads.append((clock.to_stamp(stamp_ns), Sweep(floor_ns, read_ns), data))
+        self.reads.append((clock.to_stamp(stamp_ns), new_sweep(floor_ns, read_ns), data))
 
     def closed(self, stamp_ns: int, error: OSError | None = None) -> None:
         """The connection ended: cleanly (FIN) or with `error`. Takes effect when all reads are parsed."""
@@ -140,7 +140,7 @@ class Exchange:
 
     def _frame(self, stamp: bytes, sweep: Sweep, data: bytes) -> None:
         self._stamp = stamp_ns = clock.from_stamp(stamp)
-        self.read_lag_ns = max(self.read_lag_ns, sweep.read_ns - stamp_ns)
+        self.read_lag_ns = max(self.read_lag_ns, sweep[READ_AT] - stamp_ns)
         self.bytes += len(data)
         bodies = self._bodies
         bodies.clear()
@@ -152,7 +152,7 @@ class Exchange:
             self.fail(Verdict(FAILED, MALFORMED, f"not HTTP: {e}"))
         if self._is_stream:
             # Chunks of one read had waited together, and the kernel tells the time of the last one only.
-            at, floor = stamp_ns - self.sent_ns, max(0, sweep.floor_ns - self.sent_ns)
+            at, floor = stamp_ns - self.sent_ns, max(0, sweep[FLOOR] - self.sent_ns)
             framed = self._framed
             exact = len(bodies) - 1 if framed and stamp not in self.overfull else -1
             for i, body in enumerate(bodies):

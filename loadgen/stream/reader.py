@@ -26,7 +26,7 @@ from loadgen.stream import clock, outcome
 from loadgen.stream.connection import RECV_BYTES, Connection
 from loadgen.stream.exchange import CR, SHORT, SLICE, Exchange
 from loadgen.stream.pacing import SweepPacer
-from loadgen.stream.read import Read, Sweep
+from loadgen.stream.read import READ_AT, Read, new_sweep
 
 log = logging.getLogger("loadgen")
 
@@ -156,7 +156,8 @@ class Reader:
         """Put away what all ready streams have; how many there were."""
         space = clock.CMSG_SPACE
         streaming = self._streaming.get
-        sweep = Sweep(self._polled_ns)
+        floor = self._polled_ns
+        sweep = new_sweep(floor)
         self._polled_ns = time.time_ns()
         self._swept_ns = time.perf_counter_ns()
         ready = self._epoll.poll(0, _MAX_READY)
@@ -164,7 +165,7 @@ class Reader:
             fast = streaming(fd)
             if fast is None or events != _READABLE:
                 if (flight := self._flights.get(fd)) is not None:
-                    self._read(flight, sweep.floor_ns)
+                    self._read(flight, floor)
                 continue
             recvmsg, reads, flight = fast
             try:
@@ -175,12 +176,12 @@ class Reader:
                 self._closed(flight, e)
                 continue
             if not SHORT <= len(data) < RECV_BYTES or not ancillary:
-                self._put_away(flight, data, clock.stamp_of(ancillary), sweep.floor_ns)
+                self._put_away(flight, data, clock.stamp_of(ancillary), floor)
                 continue
             reads.append((ancillary[0][2], sweep, data))
             if data[-4] == CR or len(reads) >= SLICE:  # what `Exchange.is_due` says, without the call
                 self._queue(flight)
-        sweep.read_ns = time.time_ns()
+        sweep[READ_AT] = time.time_ns()
         self._pacer.swept(self._swept_ns, len(ready))
         return len(ready)
 
@@ -194,7 +195,7 @@ class Reader:
         if not stamp:
             stamp = clock.to_stamp(read_ns)
             exchange.stamped = False
-        exchange.reads.append((stamp, Sweep(floor, read_ns), data))
+        exchange.reads.append((stamp, new_sweep(floor, read_ns), data))
         if len(data) == RECV_BYTES:
             exchange.overfull.add(stamp)
             # What is left may have come before the poll, but after this.
@@ -218,7 +219,7 @@ class Reader:
                 if not stamp:
                     stamp = clock.to_stamp(read_ns)
                     exchange.stamped = False
-                exchange.reads.append((stamp, Sweep(floor, read_ns), data))
+                exchange.reads.append((stamp, new_sweep(floor, read_ns), data))
                 if full:
                     exchange.overfull.add(stamp)
                 floor = clock.from_stamp(stamp)
@@ -296,7 +297,7 @@ class Reader:
                     kind = exchange.waited_too_long(now)
                     if kind is not None:
                         exchange.fail(outcome.Verdict(FAILED, *_TIMEOUT_TEXT[kind]))
-                elif exchange.reads and exchange.reads[-1][1].read_ns < quiet_since:
+                elif exchange.reads and exchange.reads[-1][1][READ_AT] < quiet_since:
                     exchange.parse()  # the end of an answer that did not look like one
                 if exchange.ended:
                     self.stop(flight.conn)

@@ -16,7 +16,7 @@ import numpy as np
 from loadgen.engines.chunk import Chunk
 from loadgen.engines.tally import UsageTally
 from loadgen.stream import clock
-from loadgen.stream.read import Read
+from loadgen.stream.read import READ_AT, Read
 from loadgen.stream.sse import Event, SSEDecoder
 from loadgen.stream.template import TextTemplate, is_plain, learn
 
@@ -134,10 +134,10 @@ class Timeline:
         suffix = template.chunk_suffix
         tail = len(suffix)
         texts = self._texts
-        stamps: list[bytes] = []
-        read_at: list[int] = []
         empty: list[int] = []
-        for stamp, sweep, data in reads:
+        stamps, sweeps, pieces = zip(*reads, strict=True)
+        count = 0
+        for data in pieces:
             size = len(data)
             head = heads.get(size) or template.chunk_head(size)
             start = len(head)
@@ -145,17 +145,16 @@ class Timeline:
             if not (data.startswith(head) and data.endswith(suffix) and is_plain(data, start, end)):
                 break
             if start == end:
-                empty.append(len(stamps))
+                empty.append(count)
             elif texts is not None:
                 self._keep(data[start:end])
-            stamps.append(stamp)
-            read_at.append(sweep.read_ns)
-        if not stamps:
+            count += 1
+        if not count:
             return 0, 0
-        times = clock.times_ns(stamps)
-        lag = int((np.array(read_at) - times).max())
+        times = clock.times_ns(stamps[:count])
+        lag = int((np.array([sweep[READ_AT] for sweep in sweeps[:count]]) - times).max())
         times -= sent_ns
-        self.events += len(stamps)
+        self.events += count
         self.last_event = int(times[-1])
         if empty:
             times = np.delete(times, empty)
@@ -164,7 +163,7 @@ class Timeline:
             self.last_text = self.text_ns[-1]
             self.last_text_error = 0
             self._tokens = None
-        return len(stamps), lag
+        return count, lag
 
     def close(self, at_ns: int, *, complete: bool) -> None:
         """The body has ended; `complete` tells that it ended as HTTP framing says it should."""
