@@ -60,7 +60,11 @@ def test_every_answer_has_the_tokens_asked(compared: Compared) -> None:
 
 
 def test_vllm_keeps_its_connection_and_llama_cpp_does_not(compared: Compared) -> None:
-    assert all(r.connection_reused for r in compared.records["v"])  # the first one is the warm-up's
+    by_turn: dict[int, list[bool]] = {}
+    for r in compared.records["v"]:
+        by_turn.setdefault(r.turn, []).append(r.connection_reused)
+    # vLLM closes what has been idle for 5 s, which the other engine's turn may take.
+    assert all(all(reused[1:]) for reused in by_turn.values())
     assert not any(r.connection_reused for r in compared.records["l"])
 
 

@@ -107,7 +107,8 @@ def test_prompts_are_exactly_as_long_as_asked(single: Done) -> None:
 
 
 def test_no_more_than_the_template_came_from_the_prefix_cache(single: Done) -> None:
-    assert max(r.cached_tokens or 0 for r in single.measured) <= 24
+    # 24 tokens of template; two salts may begin with the same token or two by chance.
+    assert max(r.cached_tokens or 0 for r in single.measured) <= 24 + 2
 
 
 def test_ttft_is_what_the_server_says_its_prompt_took(single: Done) -> None:
