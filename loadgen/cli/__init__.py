@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from loadgen import exitcodes
+
 COMMANDS: dict[str, str] = {
     "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
     "summary": "print the figures of a run or suite",
@@ -66,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     if not args:
         parser.print_help()
-        return 0
+        return exitcodes.OK
     command = parser.parse_args(args[:1]).command
     return _run(command, args[1:])
 
@@ -89,13 +91,13 @@ def _run(command: str, argv: list[str]) -> int:
         return int(execute(args))
     except ConfigError as e:
         print(f"loadgen {command}: {e}", file=sys.stderr)
-        return 2
+        return exitcodes.USAGE
     except KeyboardInterrupt:
-        return 130
+        return exitcodes.INTERRUPTED
     except BrokenPipeError:
         # `loadgen engines | head`: nobody reads on. Python's flush at exit must not meet the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return exitcodes.OK
 
 
 def _version() -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loadgen import exitcodes
 from loadgen.config import EngineSpec, Settings, load_settings
 from loadgen.engines import EngineError, EngineInfo, make_engine
 from loadgen.engines.errors import clean
@@ -43,7 +44,7 @@ def execute(args: argparse.Namespace) -> int:
     for error in errors:
         print(error, file=sys.stderr)
     named = any(spec.named and isinstance(answer, EngineError) for spec, answer in found)
-    return 1 if named or len(errors) == len(found) else 0
+    return exitcodes.FAILED if named or len(errors) == len(found) else exitcodes.OK
 
 
 def ask(spec: EngineSpec, settings: Settings) -> EngineInfo | EngineError:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import loadgen
+from loadgen import exitcodes
 from loadgen.config import ConfigError
 from loadgen.store import StoreError, Suite
 from loadgen.users.hooks import PLAIN_ENV
@@ -23,7 +24,6 @@ from loadgen.workload.scenarios import REFERENCE, SCENARIOS
 
 PASS_ON = True
 SUITE = "reference"
-INTERRUPTED_CODE = 130
 
 DESCRIPTION = """\
 Run one workload against the engines and print the result. They take turns
@@ -111,7 +111,7 @@ def _one(file: Path, flags: list[str]) -> int:
         locust_main.main()  # type: ignore[no-untyped-call]
     except SystemExit as e:
         return e.code if isinstance(e.code, int) else 0 if e.code is None else 1
-    return 0
+    return exitcodes.OK
 
 
 def _given(flags: list[str], *names: str) -> bool:
@@ -126,7 +126,7 @@ def run_suite(flags: Mapping[str, Sequence[str]], runs_dir: Path, *, tables: boo
         suite = Suite.create(runs_dir)
     except StoreError as e:
         print(f"loadgen run: {e}", file=sys.stderr)
-        return 1
+        return exitcodes.FAILED
     relay = _Relay()
     codes: dict[str, int] = {}
     for number, (scenario, own) in enumerate(flags.items(), start=1):
@@ -142,7 +142,7 @@ def run_suite(flags: Mapping[str, Sequence[str]], runs_dir: Path, *, tables: boo
         print(f"\nnot without failures: {', '.join(failed)}", file=sys.stderr)
     print(f"\nsuite directory: {suite.path}  (loadgen summary {suite.name})", file=sys.stderr)
     if relay.interrupted:
-        return INTERRUPTED_CODE
+        return exitcodes.INTERRUPTED
     return next((code for code in codes.values() if code), 0)
 
 

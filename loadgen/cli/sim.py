@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from loadgen import exitcodes
 from loadgen.sim.faults import describe
 from loadgen.sim.main import run
 from loadgen.sim.options import add_options, to_options
@@ -39,12 +40,12 @@ def execute(args: argparse.Namespace) -> int:
     """Run until Ctrl-C; the exit code."""
     if args.faults:
         print(describe())
-        return 0
+        return exitcodes.OK
     try:
         options = to_options(args)
     except ValueError as e:
         print(f"loadgen sim: {e}", file=sys.stderr)
-        return 2
+        return exitcodes.USAGE
     return run(options, _greet)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from loadgen import exitcodes
 from loadgen.config import ConfigError, load_settings
 from loadgen.report import summarise, to_json, write_summary
 from loadgen.report.plain import clean
@@ -66,11 +67,11 @@ def run(args: argparse.Namespace) -> int:
             _export(target)
     except (StoreError, ConfigError) as e:
         Console(stderr=True, soft_wrap=True).print(Text(f"loadgen summary: {clean(e, 1000)}"))
-        return 1
+        return exitcodes.FAILED
     except BrokenPipeError:
         # `loadgen summary | head`: nobody reads on. Python's own flush at exit must not meet the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return exitcodes.OK
 
 
 def _export(target: RunDir | Suite) -> None:

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from loadgen import exitcodes
 from loadgen.config import ConfigError, Settings
 from loadgen.users import csvfile
-from loadgen.users.interrupt import INTERRUPTED_CODE, Interrupt
+from loadgen.users.interrupt import Interrupt
 from loadgen.users.options import (
     SPAWN_RATE,
     STOP_TIMEOUT_S,
@@ -57,7 +58,7 @@ def on_parser(parser: Any, **_: Any) -> None:
         try:
             _state.update(defaults=effective_defaults(scenario, path), config=path, scenario=scenario)
         except ConfigError as e:
-            exit_with(str(e), 2)
+            exit_with(str(e), exitcodes.USAGE)
         csvfile.install()
     defaults: Settings = _state["defaults"]
     scenario = _state["scenario"]
@@ -79,12 +80,12 @@ def on_parser(parser: Any, **_: Any) -> None:
 
 class _NotYet(argparse.Action):
     def __call__(self, *_: Any, **__: Any) -> None:
-        exit_with(DISTRIBUTED, 2)
+        exit_with(DISTRIBUTED, exitcodes.USAGE)
 
 
 class _NoSwitchYet(argparse._StoreTrueAction):
     def __call__(self, *_: Any, **__: Any) -> None:
-        exit_with(DISTRIBUTED, 2)
+        exit_with(DISTRIBUTED, exitcodes.USAGE)
 
 
 def on_init(environment: Any, **_: Any) -> None:
@@ -102,9 +103,9 @@ def on_init(environment: Any, **_: Any) -> None:
         else:
             session.settings()
     except MISTAKES as e:
-        exit_with(str(e))
+        exit_with(str(e), exitcodes.USAGE if isinstance(e, ConfigError) else exitcodes.FAILED)
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED_CODE)
+        sys.exit(exitcodes.INTERRUPTED)
     Interrupt(session).install()
     # A run makes few objects that live long and many that die at once. Everything that has been loaded so
     # far is set aside, so that a full collection does not hold up the reader while it walks through it.

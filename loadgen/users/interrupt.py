@@ -12,12 +12,12 @@ from typing import Any
 
 import gevent
 
+from loadgen import exitcodes
 from loadgen.users.session import STATE_RUNS, Session
 
 log = logging.getLogger("loadgen")
 
 SAME_KEYSTROKE_S = 0.5
-INTERRUPTED_CODE = 130
 
 
 class Interrupt:
@@ -49,7 +49,7 @@ class Interrupt:
             for greenlet in list(runner.user_greenlets):
                 greenlet.kill(block=False)
         else:
-            os._exit(INTERRUPTED_CODE)
+            os._exit(exitcodes.INTERRUPTED)
 
     def _first(self, runner: Any) -> None:
         if runner.state in STATE_RUNS:

@@ -18,6 +18,7 @@ from typing import Any
 import gevent
 from gevent.event import Event
 
+from loadgen import exitcodes
 from loadgen.config import ConfigError, Settings
 from loadgen.engines import EngineError
 from loadgen.record import CANCELLED, WARMUP, RequestRecord
@@ -154,7 +155,7 @@ class Session:
     def refuse(self, sentence: str) -> None:
         """A test that cannot start, or not go on: into Locust's UI, and into the exit code."""
         self.environment.runner.log_exception("local", sentence, sentence)
-        self.environment.process_exit_code = 1
+        self.environment.process_exit_code = exitcodes.FAILED
 
     def spawning_complete(self) -> None:
         self._users_in.set()
@@ -198,7 +199,7 @@ class Session:
             self.refuse(director.failure or run.problem or "")
         elif not self.measured:
             log.error("nothing was measured: the run was stopped before its first measured request ended")
-            self.environment.process_exit_code = 1
+            self.environment.process_exit_code = exitcodes.FAILED
         self._result = lambda: show_result(run)
         if not self.headless:
             self.show_result()
@@ -260,7 +261,7 @@ class Session:
             self.environment.web_ui.stop()
 
 
-def exit_with(sentence: str, code: int = 1) -> None:
+def exit_with(sentence: str, code: int = exitcodes.FAILED) -> None:
     """A person's mistake: one sentence, no traceback."""
     print(f"loadgen: {sentence}", file=sys.stderr)
     sys.exit(code)

@@ -1,0 +1,10 @@
+"""Exit codes of `loadgen` and of a Locust run, in one place. Locust's own --exit-code-on-error stands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OK: Final = 0
+FAILED: Final = 1  # requests failed, nothing was measured, or an engine is not there or not ready
+USAGE: Final = 2  # a command, flag or settings file that can not be used
+INTERRUPTED: Final = 130  # Ctrl-C, as shells report it
