@@ -7,13 +7,22 @@ of a person's making is a `ConfigError` whose text says what is wrong and what t
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,6 +37,9 @@ DEFAULT_ENGINES = (
     ("llamacpp", "llamacpp", "http://127.0.0.1:8001", "LLAMACPP_URL"),
 )
 CONFIG_FILE = "loadgen.toml"
+# Fields that are the program's own to set.
+_NOT_IN_FILE = {"scenario"}
+_NOT_IN_TABLE = {"name"}
 
 
 class ConfigError(Exception):
@@ -35,10 +47,24 @@ class ConfigError(Exception):
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # No infinity and no NaN: neither JSON nor a timer can hold them.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """`users = true` is a slip; pydantic would take it for 1."""
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, float):
+            raise ValueError("a number is wanted here, not true or false")
+        return value
 
 
 _M = TypeVar("_M", bound=_Model)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of RFC 9110, section 5.6.2
+# Limits far above any use, so that a slip of the finger fills no memory and overflows no timer.
+_Count = Annotated[int, Field(ge=1, le=1_000_000)]
+_Seconds = Annotated[float, Field(le=1_000_000)]
 
 
 class EngineSpec(_Model):
@@ -50,11 +76,11 @@ class EngineSpec(_Model):
     it, the engine's /health is polled).
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")
+    name: str
     kind: Kind
     url: str
-    model: str | None = None
-    api_key_env: str | None = None
+    model: str | None = Field(default=None, min_length=1)
+    api_key_env: str | None = Field(default=None, min_length=1)
     headers: dict[str, str] = {}
     extra_body: dict[str, Any] = {}
     verify_tls: bool = True
@@ -63,6 +89,24 @@ class EngineSpec(_Model):
     stop: str | None = None
     ready: str | None = None
     named: bool = True  # False: a default endpoint that nobody asked for; skipped when it does not answer
+
+    @field_validator("name")
+    @classmethod
+    def _plain_name(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"an engine cannot be called {name!r}: take up to 64 letters, digits and . _ + -, "
+                "the first one a letter or digit (no accents)"
+            )
+        return name
+
+    @field_validator("headers")
+    @classmethod
+    def _header_names(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name in headers:
+            if not _HEADER.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of an HTTP header")
+        return headers
 
     @field_validator("url")
     @classmethod
@@ -95,10 +139,10 @@ class EngineSpec(_Model):
 class Timeouts(_Model):
     """Limits of one request, in seconds."""
 
-    connect_s: float = Field(default=10.0, gt=0)
-    first_token_s: float = Field(default=300.0, gt=0)
-    gap_s: float = Field(default=60.0, gt=0)
-    total_s: float = Field(default=1800.0, gt=0)
+    connect_s: _Seconds = Field(default=10.0, gt=0)
+    first_token_s: _Seconds = Field(default=300.0, gt=0)
+    gap_s: _Seconds = Field(default=60.0, gt=0)
+    total_s: _Seconds = Field(default=1800.0, gt=0)
 
 
 class Settings(_Model):
@@ -112,23 +156,23 @@ class Settings(_Model):
     engines: tuple[EngineSpec, ...] = ()
     scenario: str = "concurrency"
     api: Literal["chat", "completions"] = "chat"
-    users: int = Field(default=16, ge=1)
-    blocks: int = Field(default=6, ge=1)
-    turn_requests: int = Field(default=64, ge=1)
+    users: _Count = 16
+    blocks: _Count = 6
+    turn_requests: _Count = 64
     warmup: Literal["count", "steady"] = "count"
-    warmup_requests: int = Field(default=2, ge=0)
-    warmup_max_s: float = Field(default=30.0, ge=0)
-    cooldown_s: float = Field(default=5.0, ge=0)
-    prompt_tokens: int = Field(default=50, ge=1)
-    output_tokens: int = Field(default=256, ge=1)
+    warmup_requests: int = Field(default=2, ge=0, le=1_000_000)
+    warmup_max_s: _Seconds = Field(default=30.0, ge=0)
+    cooldown_s: _Seconds = Field(default=5.0, ge=0)
+    prompt_tokens: int = Field(default=50, ge=1, le=10_000_000)
+    output_tokens: int = Field(default=256, ge=1, le=10_000_000)
     prompt_file: Path | None = None
     salt: Literal["on", "off"] = "on"
-    seed: int = 1
+    seed: int = Field(default=1, ge=0, lt=2**32 - 1)  # llama.cpp: 32 bits, all ones (or -1) mean a random one
     arrival: Literal["burst", "staggered"] = "burst"
     thinking: Literal["off", "on"] = "off"
     temperature: float = Field(default=0.0, ge=0)
     residency: Literal["shared", "exclusive", "parallel"] = "shared"
-    ready_timeout_s: float = Field(default=600.0, gt=0)
+    ready_timeout_s: _Seconds = Field(default=600.0, gt=0)
     runs_dir: Path = Path("runs")
     timeouts: Timeouts = Timeouts()
 
@@ -192,9 +236,14 @@ def load_settings(
     env = os.environ if env is None else env
     values: dict[str, Any] = dict(defaults or {})
     file_values, source = _read_file(config_file)
+    for key in _NOT_IN_FILE & file_values.keys():
+        raise ConfigError(f"{source}: {key} is not a setting, it comes from the workload that is run")
     file_engines = file_values.pop("engines", {})
     if not isinstance(file_engines, dict) or not all(isinstance(e, dict) for e in file_engines.values()):
         raise ConfigError(f"{source}: engines are tables, [engines.NAME] with kind and url")
+    for name, table in file_engines.items():
+        for key in _NOT_IN_TABLE & table.keys():
+            raise ConfigError(f"{source} [engines.{name}]: {key} is not a setting, the table has the name")
     _merge(values, file_values)
 
     engines: list[EngineSpec] = [
@@ -245,10 +294,10 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 def _read_file(path: Path | None) -> tuple[dict[str, Any], str]:
     if path is None:
         path = Path(CONFIG_FILE)
-        if not path.exists():
+        if not os.path.lexists(path):  # a link to nowhere is somebody's mistake
             return {}, "settings"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")), str(path)
+        return tomllib.loads(path.read_text(encoding="utf-8-sig")), str(path)  # some editors add a BOM
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist") from None
     except (OSError, UnicodeDecodeError) as e:
@@ -265,5 +314,17 @@ def _build(model: type[_M], values: Mapping[str, Any], source: str) -> _M:
         where = ".".join(str(p) for p in first["loc"])
         text = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
-            text = f"there is no such setting (known: {', '.join(sorted(model.model_fields))})"
+            text = _unknown(model, first["loc"])
         raise ConfigError(f"{source}: {where + ': ' if where else ''}{text}") from None
+
+
+def _unknown(model: type[_Model], loc: tuple[int | str, ...]) -> str:
+    """What to say of a setting that does not exist at this place."""
+    table: type[_Model] = model
+    for part in loc[:-1]:
+        inner: Any = table.model_fields[str(part)].annotation
+        table = inner
+    if table is not Settings and loc[-1] in Settings.model_fields.keys() - _NOT_IN_FILE:
+        return "this belongs at the top of the file, before the first [table]"
+    known = sorted(table.model_fields.keys() - _NOT_IN_FILE - _NOT_IN_TABLE)
+    return f"there is no such setting (known: {', '.join(known)})"

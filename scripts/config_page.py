@@ -23,7 +23,6 @@ from loadgen.workload.scenarios import SCENARIOS
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
 MEANINGS = {
-    "scenario": "the workload's name in results; each locustfile brings its own",
     "users": "users, that is requests in flight on the engine whose turn it is",
     "warmup_max_s": 'longest warm-up with `warmup = "steady"`, in seconds',
     "output_tokens": "length of an answer, exactly: an end-of-text token is ignored, a short one marked",
@@ -45,7 +44,7 @@ MEANINGS = {
     "named": "`false`: skip the engine, with a line that says so, when it does not answer",
 }
 DEFAULTS = {"model": "the first the server lists", "prompt_file": "none: text that comes with loadgen"}
-LEFT_OUT = {"engines", "timeouts"}  # tables of their own
+LEFT_OUT = {"engines", "timeouts", "scenario"}  # tables of their own; the workload's to say
 FLAGS = {"users": "`-u N` (`LOCUST_USERS`)", "url": "`--engine NAME=KIND:URL`"}
 REQUIRED = {"name", "kind", "url"}
 

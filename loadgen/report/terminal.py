@@ -179,7 +179,11 @@ def _differs(figures: dict[str, Any], name: str) -> bool:
 
 def _failures(counts: dict[str, Any]) -> str:
     kinds = counts["failed_by_kind"]
-    return ", ".join(f"{n:,} {clean(kind, CELL)}" for kind, n in kinds.items()) or _one("0")
+    return ",\n".join(f"{n:>7,} {clean(kind, CELL - 9)}" for kind, n in kinds.items()) or _one("0")
+
+
+def _failed(counts: dict[str, Any]) -> str:
+    return f"{counts['failed']:,} of {counts['requests']:,}"
 
 
 def _share(value: float | None) -> str:
@@ -213,8 +217,15 @@ def _cached(counts: dict[str, Any]) -> str:
 def _ratios(summary: RunSummary, width: int) -> list[str]:
     """Plain ratios of every further engine to the first: numbers, no verdicts."""
     names = list(summary.engines)
+    counts = {n: e["counts"] for n, e in summary.engines.items()}
     lines = []
     for name in names[1:]:
+        pair = (name, names[0])
+        if dead := [n for n in pair if counts[n]["failed"] and not counts[n]["ok"]]:
+            # There may be a throughput: tokens came, of answers that broke off.
+            none_of = " and ".join(clean(n) for n in dead)
+            lines.append(f"{clean(name)} / {clean(names[0])}: no request of {none_of} succeeded")
+            continue
         parts = []
         for key, part, label in RATIOS:
             a = summary.engines[name][key].get(part)
@@ -222,6 +233,7 @@ def _ratios(summary: RunSummary, width: int) -> list[str]:
             if a is not None and b:
                 parts.append(f"{label} {a / b:.2f}")
         if parts:
+            parts += [f"{clean(n)} failed {_failed(counts[n])}" for n in pair if counts[n]["failed"]]
             lines += _packed(f"{clean(name)} / {clean(names[0])}:", parts, width)
     return lines
 

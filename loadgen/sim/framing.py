@@ -74,7 +74,8 @@ class Framer:
     def _newline(self) -> bytes:
         if self._plan.newline == "mixed":
             self._lines += 1
-            return (b"\n", b"\r\n", b"\r")[self._lines % 3]
+            # In this order: an LF just after a CR would be the end of the same line.
+            return (b"\n", b"\r", b"\r\n")[self._lines % 3]
         return _NEWLINES[self._plan.newline]
 
     def _rewrite(self, payload: bytes) -> bytes:

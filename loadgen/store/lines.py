@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import stat
 import tempfile
 from collections import deque
@@ -26,7 +27,7 @@ class LineWriter:
     `keep_bytes`, and every append and `close` tries again, in order. `problem` then holds one sentence,
     logged once for each time that writing stops. Lines that find the memory full are counted in `dropped`.
     What can't be written by `close` goes to a new directory under `fallback_dir` (the system's temporary
-    directory), named in `fallback` and in `problem`.
+    directory), named in `fallback` and in `problem`; so does everything, if somebody removed the file.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class LineWriter:
         self._waiting_bytes = 0
         self._head_done = 0  # bytes of the first waiting line that are in the file already
         self._failing = False
+        self._removed = False
         try:
             self._fd: int | None = os.open(
                 self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
@@ -87,6 +89,8 @@ class LineWriter:
         if not self._drain(None):
             self._cut_partial_line()
             self._save_elsewhere()
+        elif self._removed:
+            self._rescue()
         if self.dropped:
             self.problem = f"{self.problem}; {self.dropped} lines found no room in memory and are lost"
             log.error("%s", self.problem)
@@ -112,6 +116,10 @@ class LineWriter:
         if not self._waiting and self._failing:
             self._failing = False
             log.warning("%s can be written again; every line that was kept is in it", self.path)
+        if not self._removed and os.fstat(self._fd).st_nlink == 0:
+            self._removed = True
+            self.problem = f"{self.path} was removed while it was being written"
+            log.error("%s", self.problem)
         return not self._waiting
 
     def _stopped(self, error: OSError) -> None:
@@ -138,6 +146,21 @@ class LineWriter:
             # Where that fails too, the journal ends in a torn line, which readers know how to skip.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, os.fstat(self._fd).st_size - self._head_done)
+
+    def _rescue(self) -> None:
+        """A removed file is still there for who has it open: copy it to the fallback directory."""
+        assert self._fd is not None
+        try:
+            rest = Path(tempfile.mkdtemp(prefix="loadgen-", dir=self._fallback_dir)) / self.path.name
+            os.lseek(self._fd, 0, os.SEEK_SET)
+            with open(self._fd, "rb", closefd=False) as all_of_it, open(rest, "wb") as f:
+                shutil.copyfileobj(all_of_it, f)
+        except OSError as e:
+            self.problem = f"{self.problem}, and its lines are lost ({e.strerror or e})"
+        else:
+            self.fallback = rest
+            self.problem = f"{self.problem}: its lines are in {rest}"
+        log.error("%s", self.problem)
 
     def _save_elsewhere(self) -> None:
         n = len(self._waiting)

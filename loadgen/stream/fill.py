@@ -93,11 +93,14 @@ def _fill_tokens(record: RequestRecord, exchange: Exchange) -> None:
         record.ttft_ms, record.e2e_ms, record.output_tokens, record.first_event_tokens or 1
     )
     asked = record.asked_output_tokens
+    # Events are not tokens: one that ends inside a character gives no event. The server's word counts more.
+    reached = record.token_source == "events" and record.finish_reason == "length"
     record.short_answer = (
         record.outcome == OK
         and asked is not None
         and record.output_tokens is not None
         and record.output_tokens < asked
+        and not reached
     )
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 from rich.console import Console
 
+from loadgen.store import StoreError
 from loadgen.users.run import SUITE_ENV, Run
 
 log = logging.getLogger("loadgen")
@@ -26,6 +27,8 @@ def show_result(run: Run) -> None:
             from loadgen.store.parquet import export
 
             export(run.dir)
+    except StoreError as e:  # a full disk, a directory that is gone: told in a sentence
+        log.error("%s", e)
     except Exception:
         log.exception("the summary could not be made; try `loadgen summary %s`", run.dir.path)
     if SUITE_ENV not in os.environ:  # a suite names its own directory when all its runs are over

@@ -47,6 +47,8 @@ def test_mixed_newlines(sim: SimProcess) -> None:
     body = ask(sim, "mixed-newlines").body
     for ending in (rb"[^\r]\n", rb"\r\n", rb"\r[^\n]"):
         assert re.search(ending, body)
+    events = re.sub(rb"\r\n|\r", b"\n", body).rstrip(b"\n").split(b"\n\n")
+    assert [e.count(b"data:") for e in events] == [1] * len(events)
     text = "".join(re.findall(r'"content":"([^"]*)"', body.decode()))
     assert text == normal(sim).text
 

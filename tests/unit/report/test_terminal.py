@@ -54,6 +54,22 @@ def test_figures_are_where_they_belong(text: str) -> None:
     assert "16 users, 64 requests a turn" in text
 
 
+def test_no_ratio_to_an_engine_of_which_nothing_succeeded_and_failures_beside_the_others(
+    tmp_path: Path,
+) -> None:
+    broken = [{**r, "outcome": "failed", "error": "truncated"} for r in FIVE]
+    rows = [{**r, "engine": "vllm"} for r in broken] + [{**r, "engine": "llamacpp", "turn": 1} for r in FIVE]
+    text = shown(make_run(tmp_path, rows, engines=INFOS, turns=TURNS))
+    assert "llamacpp / vllm: no request of vllm succeeded\n" in text
+    half = [{**r, "engine": "vllm"} for r in FIVE] + [{**r, "engine": "llamacpp", "turn": 1} for r in FIVE]
+    for failed in (r for r in half if r["engine"] == "vllm" and r["outcome"] == "ok"):
+        failed.update(outcome="failed", error="http_500")
+        break
+    text = shown(make_run(tmp_path / "b", half, engines=INFOS, turns=TURNS))
+    assert " ".join(text.split()).count("llamacpp failed 1 of 5, vllm failed 2 of 5") == 1
+    assert line(text, "failed ") == "failed 1 http_500, 1 truncated"
+
+
 def test_it_fits_80_columns(text: str) -> None:
     assert max(map(len, text.splitlines())) <= 80
 

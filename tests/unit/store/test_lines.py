@@ -191,3 +191,19 @@ def test_sigkill_loses_at_most_the_line_being_written(tmp_path: Path) -> None:
     assert len(sequences) >= 200
     assert sequences == list(range(len(sequences)))  # none missing, and at most one line torn
     assert damage.bad == 0
+
+
+def test_a_file_that_is_removed_under_the_writer_is_told_at_once_and_saved_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    writer = LineWriter(tmp_path / "run" / "a", fallback_dir=tmp_path)
+    writer.append(b"one")
+    assert writer.problem is None
+    (tmp_path / "run" / "a").unlink()
+    (tmp_path / "run").rmdir()
+    writer.append(b"two")
+    assert writer.problem == f"{tmp_path}/run/a was removed while it was being written"
+    writer.append(b"three")
+    writer.close()
+    assert writer.fallback is not None
+    assert writer.fallback.read_bytes() == b"one\ntwo\nthree\n"
+    assert str(writer.problem).endswith(f": its lines are in {writer.fallback}")

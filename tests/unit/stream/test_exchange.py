@@ -6,6 +6,7 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,3 +136,16 @@ def test_sizes_in_capitals_with_zeros_or_extensions_are_lawful() -> None:
     record = record_of(exchange_of(reads))
     assert record.outcome == "ok"
     assert len(record.event_us) == 12
+
+
+@pytest.mark.parametrize(("finish", "short"), [(b"length", False), (b"stop", True)])
+def test_fewer_events_than_tokens_asked_is_short_only_where_the_server_does_not_say_length(
+    finish: bytes, short: bool
+) -> None:
+    """Without usage, two of three tokens gave an event: the third ended inside a character."""
+    last = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}\n\n' % finish
+    exchange = exchange_of([HEAD, chunk(TOKEN), chunk(TOKEN), chunk(last + DONE), END])
+    exchange.asked_output_tokens = 3
+    record = record_of(exchange)
+    assert (record.outcome, record.output_tokens, record.token_source) == ("ok", 2, "events")
+    assert record.short_answer is short
