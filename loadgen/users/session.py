@@ -235,7 +235,8 @@ class Session:
             self.measured += 1
             if lane is not None and record.outcome == "ok":
                 lane.cache.add(record.cached_tokens, record.prompt_tokens)
-            fire_request(self.environment, record, run.settings.api)
+            simulated = lane is not None and lane.info is not None and lane.info.simulated
+            fire_request(self.environment, record, run.settings.api, simulated=simulated)
         if run.problem and director is not None:
             director.fail(f"the run is stopped: {run.problem}")
 

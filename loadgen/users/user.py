@@ -152,8 +152,9 @@ class LlmUser(User):
         return client
 
 
-def fire_request(environment: Any, record: RequestRecord, api: str) -> None:
-    """Tell Locust of one finished request, for its statistics, web UI, --csv and exit code."""
+def fire_request(environment: Any, record: RequestRecord, api: str, *, simulated: bool = False) -> None:
+    """Tell Locust of one finished request, for its statistics, web UI, --csv and exit code. A simulated
+    engine is called so in all of them."""
     failed = record.outcome == FAILED
     error = None
     if failed:
@@ -164,7 +165,7 @@ def fire_request(environment: Any, record: RequestRecord, api: str) -> None:
         time_ms = record.complete_ms if record.complete_ms is not None else record.e2e_ms
     environment.events.request.fire(
         request_type="CHAT" if api == "chat" else "COMPLETION",
-        name=f"{record.engine} {record.scenario}",
+        name=f"{record.engine} {record.scenario}{' (simulated)' if simulated else ''}",
         response_time=time_ms,
         response_length=record.response_bytes,
         exception=error,

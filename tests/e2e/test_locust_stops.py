@@ -50,7 +50,7 @@ def test_a_short_stop_timeout_cuts_what_is_left_as_cancelled(runs, sim):
     assert run.code == 1  # nothing was measured
     assert "nothing was measured" in run.err
     # Neither a success nor a failure: Locust's statistics know nothing of them.
-    assert "a concurrency" not in (runs.parent / "s_stats.csv").read_text()
+    assert "a concurrency (simulated)" not in (runs.parent / "s_stats.csv").read_text()
 
 
 def test_ctrl_c_once_finishes_what_is_in_flight(runs, sim):

@@ -44,13 +44,13 @@ def test_two_engines_take_turns_with_the_same_prompts(runs, both):
     with open(f"{prefix}_stats.csv") as f:
         rows = {row["Name"]: row for row in csv.DictReader(f)}
     assert {n: int(r["Request Count"]) for n, r in rows.items()} == {
-        "a concurrency": 32,
-        "b concurrency": 32,
+        "a concurrency (simulated)": 32,
+        "b concurrency (simulated)": 32,
         "Aggregated": 64,
     }
     assert {r["Type"] for n, r in rows.items() if n != "Aggregated"} == {"CHAT"}
     mean = sum(r["e2e_ms"] for r in measured if r["engine"] == "a") / 32
-    assert abs(float(rows["a concurrency"]["Average Response Time"]) - mean) < 1e-6
+    assert abs(float(rows["a concurrency (simulated)"]["Average Response Time"]) - mean) < 1e-6
 
     # No request of a turn is sent before the one before it has ended everywhere.
     turns = sorted({r["turn"] for r in measured})

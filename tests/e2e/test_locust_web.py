@@ -80,12 +80,12 @@ def test_runs_one_after_the_other_each_with_what_the_form_said(web):
 
     web.swarm(turn_requests=6)
     web.run.wait_for(finished(web, 1))
-    web.shows({"a concurrency": 6, "b concurrency": 6, "Aggregated": 12})
+    web.shows({"a concurrency (simulated)": 6, "b concurrency (simulated)": 6, "Aggregated": 12})
 
     one = options["engine"]["default_value"].split(",")[1].replace("b=", "only=")
     web.swarm(turn_requests=4, engine=one, user_count=3)
     web.run.wait_for(finished(web, 2))
-    web.shows({"only concurrency": 4, "Aggregated": 4})
+    web.shows({"only concurrency (simulated)": 4, "Aggregated": 4})
     assert web.run.manifest["settings"]["users"] == 3
 
     web.run.send(signal.SIGINT)

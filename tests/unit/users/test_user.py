@@ -141,10 +141,10 @@ def test_a_user_cut_in_mid_stream_is_recorded_as_cancelled_and_fires_nothing(tes
     assert fired == []
 
 
-def fired_for(record: RequestRecord, api="chat"):
+def fired_for(record: RequestRecord, api="chat", simulated=False):
     environment, calls = Environment(), []
     environment.events.request.add_listener(lambda **kw: calls.append(kw))
-    fire_request(environment, record, api)
+    fire_request(environment, record, api, simulated=simulated)
     (call,) = calls
     return call
 
@@ -156,6 +156,11 @@ def test_the_request_event_has_the_full_precision():
     assert call["response_length"] == 77
     assert call["exception"] is None
     assert fired_for(record(), "completions")["request_type"] == "COMPLETION"
+
+
+def test_a_simulated_engine_is_called_so_in_locusts_tables():
+    call = fired_for(record(engine="a", scenario="concurrency"), simulated=True)
+    assert call["name"] == "a concurrency (simulated)"
 
 
 def test_a_failed_request_says_why():
