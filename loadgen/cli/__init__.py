@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from loadgen import exitcodes
+from loadgen import exitcodes, stdio
 
 COMMANDS: dict[str, str] = {
     "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
@@ -50,6 +50,7 @@ later:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; its exit code. A person's mistake is one sentence on stderr."""
+    stdio.make_usable()
     args = list(sys.argv[1:] if argv is None else argv)
     commands = "\n".join(f"  {name:9} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(

@@ -64,6 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Locust's exit code: 0, or 1 if requests failed or the run could not be made."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise ConfigError("the current directory has been removed: change into another one") from None
     flags = list(args.argv)
     flags.remove(args.workload)
     flags = _for_locust(flags)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import sys
@@ -47,8 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 where a summary was printed, also of a run with damaged lines (told on stderr with --json,
     beside the figures without); 1 where there is none to print."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that is not UTF-8 shows ? for what it lacks
     try:
         target = resolve(args.run, args.runs_dir or load_settings().runs_dir)
         summaries = summarise(target)
@@ -71,6 +68,9 @@ def run(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         # `loadgen summary | head`: nobody reads on. Python's own flush at exit must not meet the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as e:
+        print(f"loadgen summary: the figures cannot be printed: {e.strerror or e}", file=sys.stderr)
+        return exitcodes.FAILED
     return exitcodes.OK
 
 

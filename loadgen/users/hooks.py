@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from loadgen import exitcodes
+from loadgen import exitcodes, stdio
 from loadgen.config import ConfigError, Settings
 from loadgen.users import csvfile
 from loadgen.users.interrupt import Interrupt
@@ -53,6 +53,7 @@ def _subclasses(of: type[LlmUser]) -> list[type[LlmUser]]:
 def on_parser(parser: Any, **_: Any) -> None:
     """Our flags, and Locust's defaults where they would spoil a run. Called for each page of the web UI."""
     if "defaults" not in _state:
+        stdio.make_usable()
         path = config_path(sys.argv[1:])
         scenario = _scenario()
         try:

@@ -21,7 +21,10 @@ def show_result(run: Run) -> None:
         from loadgen.report.summary import summarise, write_summary
         from loadgen.report.terminal import print_summaries
 
-        print_summaries(summarise(run.dir), Console())
+        try:
+            print_summaries(summarise(run.dir), Console())
+        except OSError as e:  # nobody reads on, or standard output is a file on a full disk
+            log.error("the result cannot be printed (%s)", e.strerror or e)
         write_summary(run.dir)
         if find_spec("pyarrow") is not None:
             from loadgen.store.parquet import export

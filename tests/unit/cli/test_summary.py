@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,15 +108,11 @@ def test_write_and_parquet(tmp_path: Path, capsys: Capture) -> None:
     assert made.chunk_events_parquet.exists()
 
 
-def as_process(*argv: str, **env: str) -> subprocess.Popen[bytes]:
-    code = (
-        "import argparse, sys; from loadgen.cli import summary; p = argparse.ArgumentParser(); "
-        "summary.add_arguments(p); sys.exit(summary.run(p.parse_args()))"
-    )
+def as_process(*argv: str, stdout: Any = subprocess.PIPE, **env: str) -> subprocess.Popen[bytes]:
     root = str(Path(summary.__file__).parents[2])
     return subprocess.Popen(
-        [sys.executable, "-c", code, *argv],
-        stdout=subprocess.PIPE,
+        [sys.executable, "-m", "loadgen.cli", "summary", *argv],
+        stdout=stdout,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": root, **env},
     )
@@ -137,3 +134,13 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, flags: list[str]) -
         assert process.stderr is not None
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux only")
+def test_a_full_disk_behind_standard_output_is_one_sentence(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs")
+    with open("/dev/full", "w") as full, as_process("latest", stdout=full) as process:
+        _, err = process.communicate()
+    assert err.startswith(b"loadgen summary: the figures cannot be printed: No space left on device")
+    assert b"Traceback" not in err
+    assert process.returncode != 0
