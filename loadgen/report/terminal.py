@@ -5,6 +5,7 @@ Every text is printed as rich Text, never as markup, and passes `clean` first.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 from rich import box
@@ -80,11 +81,19 @@ def _made_with(summary: RunSummary) -> str:
     parts = [
         plural(s["users"], "user") if isinstance(s.get("users"), int) else "",
         f"{plural(s['turn_requests'], 'request')} a turn" if isinstance(s.get("turn_requests"), int) else "",
-        f"{s.get('prompt_tokens')} prompt and {s.get('output_tokens')} output tokens",
+        _lengths(s),
         f"{clean(s.get('arrival'))}" if s.get("users") != 1 and s.get("arrival") else "",
         clean(summary.state) if summary.state != "complete" else "",
     ]
     return ", ".join(p for p in parts if p)
+
+
+def _lengths(s: dict[str, Any]) -> str:
+    output = f"{s.get('output_tokens')} output tokens"
+    if not s.get("prompt_file"):
+        return f"{s.get('prompt_tokens')} prompt and {output}"
+    file = clean(PurePath(str(s["prompt_file"])).name, 40)
+    return f"prompts of {file}{' without salt' if s.get('salt') == 'off' else ''}, {output}"
 
 
 def _engine_lines(summary: RunSummary) -> list[str]:

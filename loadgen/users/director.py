@@ -187,6 +187,8 @@ class Director:
         lane.warm = False
         first_time = lane.info is None
         lane.info = preflight.check(lane.engine, self.run.settings)
+        if first_time:
+            self.supply.check_fit(lane)
         if self.rounds_done == 0:
             self.supply.choose([lane])
             self._make_prompts()

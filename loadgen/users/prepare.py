@@ -49,6 +49,8 @@ def prepare(settings: Settings, make: MakeEngine = make_engine) -> tuple[Setting
         raise ConfigError(NOBODY.format(urls=" or ".join(e.url for e in settings.engines)))
     if settings.residency != "exclusive":
         supply.choose(lanes)
+        for lane in lanes:
+            supply.check_fit(lane)
     kept = tuple(lane.engine.spec for lane in lanes)
     return settings.model_copy(update={"engines": kept}), lanes, supply
 

@@ -40,11 +40,21 @@ class Residency:
         return self._engine is engine
 
     def switch_to(self, engine: OpenAIEngine) -> bool:
-        """Make `engine` the one that runs; False if it was already. Raises EngineError."""
+        """Make `engine` the one that runs; False if it was already. Raises EngineError, also when an engine
+        runs that should not: two that share the memory would be measured as if each had it alone."""
         if self.resident(engine):
             return False
+        before = self._engine
         self.stop()
+        if before is not None:
+            self._wait_until_gone(before)
         spec = engine.spec
+        if engine.health().ready:
+            raise EngineError(
+                f"engine {engine.name}: a server answers at {spec.url} before its start command was run: "
+                "stop it, since with exclusive residency each engine is started for its turns only",
+                "config",
+            )
         assert spec.start is not None
         log.info("engine %s: starting it: %s", engine.name, spec.start)
         with open(self._output(spec), "ab") as out:
@@ -72,6 +82,17 @@ class Residency:
             if _wait(process, STOP_S) is None:
                 _signal(process, signal.SIGKILL)
                 process.wait()
+
+    def _wait_until_gone(self, engine: OpenAIEngine) -> None:
+        deadline = time.monotonic() + STOP_S
+        while engine.health().ready:
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"engine {engine.name}: it still answers at {engine.spec.url} {STOP_S:g} s after it was "
+                    f"stopped: give it a stop command in [engines.{engine.name}] that ends it",
+                    "config",
+                )
+            gevent.sleep(POLL_S)
 
     def _wait_until_ready(self, engine: OpenAIEngine) -> None:
         spec, process = engine.spec, self._process

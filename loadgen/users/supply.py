@@ -10,7 +10,7 @@ from loadgen.config import Settings
 from loadgen.users.lane import Lane
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.promptfile import read_prompts
-from loadgen.workload.prompts import PromptMaker
+from loadgen.workload.prompts import PromptError, PromptMaker
 from loadgen.workload.salt import salted_messages, salts
 
 
@@ -66,6 +66,25 @@ class PromptSupply:
             f"prompts are only about {self._settings.prompt_tokens} tokens long, since no engine here has a "
             "tokenizer to ask; their true lengths are in the records"
         )
+
+    def check_fit(self, lane: Lane) -> None:
+        """Raises PromptError if a file's longest prompt and its answer are more than the engine's context.
+
+        (Prompts that are made have the asked length, which preflight looks at.) The longest text of those
+        that will be sent stands for all; where nothing counts tokens, the server will tell.
+        """
+        if self._file is None or lane.info is None or lane.info.context is None:
+            return
+        used = self._file[: self._settings.turn_requests * self._settings.blocks]
+        longest = max(used, key=lambda prompt: len(prompt.text))
+        tokens = lane.count(longest)
+        output = longest.output_tokens or self._settings.output_tokens
+        if tokens is not None and tokens + output > lane.info.context:
+            raise PromptError(
+                f"engine {lane.name}: prompt {longest.pair + 1} of {self._settings.prompt_file} has {tokens} "
+                f"tokens, which with {output} of output are more than the context of {lane.info.context}: "
+                "leave it out, or start the server with a longer context"
+            )
 
     def look_at(self, lane: Lane) -> None:
         """Learn how this engine counts: the limit for its cache check, and its length of the first prompt."""

@@ -70,6 +70,11 @@ def test_no_ratio_to_an_engine_of_which_nothing_succeeded_and_failures_beside_th
     assert line(text, "failed ") == "failed 1 http_500, 1 truncated"
 
 
+def test_prompts_of_a_file_are_not_said_to_have_a_length_that_was_not_used(tmp_path: Path) -> None:
+    made = make_run(tmp_path, prompt_file="some/where/q.jsonl", salt="off", prompt_tokens=50, output_tokens=9)
+    assert "prompts of q.jsonl without salt, 9 output tokens\n" in shown(made)
+
+
 def test_it_fits_80_columns(text: str) -> None:
     assert max(map(len, text.splitlines())) <= 80
 

@@ -99,3 +99,12 @@ def test_a_prompt_file_goes_round_and_is_salted_anew_each_time(tmp_path):
     assert supply.block(0)[1].as_messages()[0]["content"].endswith(": two")
     plain = made(settings("a", prompt_file=file, salt="off"), lane())
     assert plain.block(0)[0].text == "one"
+
+
+def test_a_prompt_of_a_file_that_does_not_fit_is_said_before_any_load(tmp_path):
+    file = tmp_path / "p.jsonl"
+    file.write_text('{"prompt": "short"}\n{"prompt": "%s"}\n' % ("x" * 4 * 4000))  # 20 + 4000 tokens
+    assert prepare(settings("a", prompt_file=file, output_tokens=76), maker())
+    with pytest.raises(PromptError) as e:
+        prepare(settings("a", prompt_file=file, output_tokens=77), maker())
+    assert f"engine a: prompt 2 of {file} has 4020 tokens, which with 77 of output" in str(e.value)

@@ -10,7 +10,7 @@ from tests.unit.users.fakes import FakeEngine
 
 
 def engine(name, tmp_path, start="sleep 60", **spec):
-    return FakeEngine(name, start=f"echo {name} up >> {tmp_path}/log; {start}", **spec)
+    return FakeEngine(name, dead="down", start=f"echo {name} up >> {tmp_path}/log; {start}", **spec)
 
 
 def log(tmp_path):
@@ -62,3 +62,23 @@ def test_waiting_for_an_engine_has_an_end(tmp_path):
     finally:
         impatient.stop()
     assert time.monotonic() - began < 15
+
+
+def test_a_server_that_runs_already_is_not_taken_for_the_one_to_start(residency, tmp_path):
+    a = engine("a", tmp_path)
+    a.dead = ""
+    with pytest.raises(
+        EngineError, match=r"answers at http://127\.0\.0\.1:9 before its start command was run"
+    ):
+        residency.switch_to(a)
+    assert not (tmp_path / "log").exists()
+
+
+def test_the_next_engine_is_not_started_beside_one_that_did_not_stop(residency, tmp_path, monkeypatch):
+    monkeypatch.setattr("loadgen.users.residency.STOP_S", 0.2)
+    a, b = engine("a", tmp_path, ready="true"), engine("b", tmp_path, ready="true")
+    residency.switch_to(a)
+    a.dead = ""
+    with pytest.raises(EngineError, match=r"engine a: it still answers at .* after it was stopped"):
+        residency.switch_to(b)
+    assert log(tmp_path) == ["a up"]
