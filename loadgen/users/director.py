@@ -223,6 +223,11 @@ class Director:
             for prompt in self.supply.block(turn.block):
                 batch.add(prompt, settings.output_tokens)
             users = self._members(turn)
+            if len(users) != settings.users:  # somebody changed them in the web UI
+                self.run.note(
+                    f"turn {turn.index} ({turn.engine}) was measured with {len(users)} users, not "
+                    f"{settings.users}: its figures do not compare with those of other turns"
+                )
             plan.append((batch, users, start_offsets(len(users), settings.arrival, lane.request_s)))
             self._read_cache_counters(lane, before=True)
         # A collection now, and none of old objects later: with everything that exists so far set aside, a

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locust  # noqa: F401  (patches the standard library, must come first)
 from locust import events
+from locust.exception import StopTest
 
 import argparse
 import gc
@@ -12,6 +13,8 @@ import os
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import gevent
 
 from loadgen import exitcodes, stdio
 from loadgen.config import ConfigError, Settings
@@ -108,6 +111,9 @@ def on_init(environment: Any, **_: Any) -> None:
     except KeyboardInterrupt:
         sys.exit(exitcodes.INTERRUPTED)
     Interrupt(session).install()
+    # Raised in a greenlet of Locust's web UI for a run that cannot be, which has been told in a sentence.
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, StopTest)
     # A run makes few objects that live long and many that die at once. Everything that has been loaded so
     # far is set aside, so that a full collection does not hold up the reader while it walks through it.
     gc.collect()

@@ -103,6 +103,10 @@ def test_a_mistake_in_the_form_starts_nothing_and_the_server_stays(web):
     web.run.wait_for(lambda _: any("nothing listens at http://127.0.0.1:9" in p for p in web.problems()))
     assert web.runs() == []
     assert "nothing listens" in web.get("/logs")
+    web.run.send(signal.SIGINT)
+    web.run.wait()
+    assert "nothing listens" in web.run.err
+    assert "Traceback" not in web.run.err
 
 
 def test_stop_and_other_numbers_of_users_do_not_break_a_turn(runs, sim):
@@ -120,5 +124,6 @@ def test_stop_and_other_numbers_of_users_do_not_break_a_turn(runs, sim):
         web.run.wait_for(lambda r: r.manifest.get("state") == "interrupted")
         assert web.run.count("outcome").keys() == {"ok"}
         assert any("users were changed" in n for n in web.run.manifest["notes"])
+        assert any("turn 1 (a) was measured with 5 users, not 2" in n for n in web.run.manifest["notes"])
     finally:
         web.run.stop()
