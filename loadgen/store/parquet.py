@@ -11,6 +11,7 @@ Needs pyarrow (the extra `parquet`).
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -130,3 +131,15 @@ def _as(kind: str, value: Any) -> Any:
     if value is None or kind not in _TYPES:
         return None if value is None else orjson.dumps(value).decode()
     return value if _TYPES[kind](value) else None
+
+
+def main() -> None:
+    """`python -m loadgen.store.parquet RUN_DIRECTORY`"""
+    try:
+        export(RunDir.open(Path(sys.argv[1])))
+    except StoreError as e:
+        sys.exit(f"loadgen: {e}")
+
+
+if __name__ == "__main__":
+    main()

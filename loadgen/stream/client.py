@@ -111,13 +111,13 @@ class StreamClient:
     ) -> None:
         limits = self._timeouts
         reusable = False
+        exchange.arm(time.monotonic_ns(), limits.first_token_s, limits.gap_s, limits.total_s)
         self._reader.start(conn, exchange, self._meter)
         try:
             exchange.offset_ns = clock.wall_offset_ns()
             sent = time.monotonic_ns()
             exchange.sent_mono_ns = sent
             exchange.sent_ns = sent + exchange.offset_ns
-            exchange.arm(sent, limits.first_token_s, limits.gap_s, limits.total_s)
             if scheduled_mono_ns is not None:
                 exchange.send_lag_ns = sent - scheduled_mono_ns
             try:

@@ -67,6 +67,7 @@ class Exchange:
         self.total_deadline_ns = 0
         self.check_at_ns = 0  # no time-out can be due before this
         self.gap_ns = 0
+        self.shortest_timeout_s = float("inf")
         self._parser = httptools.HttpResponseParser(self)
         self._stamp = 0
         self._informational = False
@@ -120,9 +121,9 @@ class Exchange:
         i = 0
         while i < stop and not self.ended:
             if self._at_boundary:
-                count, lag = self.timeline.take_plain(reads[i:stop], self.sent_ns)
+                count, size, lag = self.timeline.take_plain(reads[i:stop], self.sent_ns)
                 if count:
-                    self.bytes += sum([len(read[2]) for read in reads[i : i + count]])
+                    self.bytes += size
                     self.read_lag_ns = max(self.read_lag_ns, lag)
                     i += count
                     continue
@@ -247,6 +248,7 @@ class Exchange:
         self.first_token_deadline_ns = now_ns + int(first_token_s * 1e9)
         self.total_deadline_ns = now_ns + int(total_s * 1e9)
         self.gap_ns = int(gap_s * 1e9)
+        self.shortest_timeout_s = min(first_token_s, gap_s, total_s)
         self.check_at_ns = min(self.first_token_deadline_ns, self.total_deadline_ns, now_ns + self.gap_ns)
 
     def waited_too_long(self, now_ns: int) -> str | None:

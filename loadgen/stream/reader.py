@@ -31,7 +31,7 @@ from loadgen.stream.read import READ_AT, Read, new_sweep
 log = logging.getLogger("loadgen")
 
 _BUDGET_NS = 1_000_000
-_DEADLINE_BEAT_S = 0.05
+_BEATS_S = (0.05, 0.5)  # between two looks at the time-outs: a quarter of the shortest, within these
 _QUIET_NS = 250_000_000
 _READABLE = 1  # EPOLLIN
 # Edge-triggered, and told of the other side's end: a stream is polled once for each arrival, not twice.
@@ -102,6 +102,7 @@ class Reader:
         self._pacer = SweepPacer()
         self._polled_ns = time.time_ns()
         self._swept_ns = 0
+        self._beat_s = _BEATS_S[1]
         # Held open so that the kernel goes on stamping: it starts doing so some time after the first request.
         self._witness = get_original("socket", "socket")()
         self.stamps = clock.enable_stamps(self._witness)
@@ -118,6 +119,7 @@ class Reader:
         flight = _Flight(conn, exchange, meter)
         self._flights[conn.fd] = flight
         meter.flights.add(flight)
+        self._beat_s = min(self._beat_s, max(_BEATS_S[0], exchange.shortest_timeout_s / 4))
         if self._epoll is not None:
             self._epoll.register(conn.fd, _EDGES)
         else:
@@ -288,7 +290,7 @@ class Reader:
 
     def _watch_deadlines(self) -> None:
         while True:
-            gevent.sleep(_DEADLINE_BEAT_S)
+            gevent.sleep(self._beat_s)
             now = time.monotonic_ns()
             quiet_since = time.time_ns() - _QUIET_NS
             for flight in list(self._flights.values()):

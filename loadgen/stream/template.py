@@ -18,7 +18,7 @@ from loadgen.engines.chunk import Chunk
 
 # Printable ASCII without '"' and '\': inside a JSON string each stands for itself, none ends an SSE line.
 is_plain = re.compile(rb"[ !#-\[\]-~]*").fullmatch
-_PROBES = ("loadgen probe", "")
+_PROBE = "loadgen probe"
 _MAX_CANDIDATES = 8
 
 
@@ -92,7 +92,7 @@ def learn(segment: bytes, data: bytes, chunk: Chunk, decode: Callable[[bytes], C
         if at < 0:
             return None
         head, tail = data[: at + 1], data[at + len(literal) - 1 :]
-        if all(_is_chunk_with(head, tail, probe, chunk, field, decode) for probe in _PROBES):
+        if text != _PROBE and _is_chunk_with(head, tail, _PROBE, chunk, field, decode):
             start = segment.index(data)
             return TextTemplate(
                 segment[:start] + head, tail + segment[start + len(data) :], field != "answer"

@@ -120,23 +120,23 @@ class Timeline:
         if last == 0 and framed and chunk is not None:
             self._learn(data, events[0], chunk)
 
-    def take_plain(self, reads: Sequence[Read], sent_ns: int) -> tuple[int, int]:
+    def take_plain(self, reads: Sequence[Read], sent_ns: int) -> tuple[int, int, int]:
         """The fast path: take those reads at the front that are exactly one HTTP chunk with one event of
-        the template. Returns how many, and the longest that one of them had waited to be read, in ns.
+        the template. Returns how many, their bytes, and the longest that one had waited to be read, in ns.
 
         The caller knows that a chunk's size comes next. A read of one chunk has an exact time. The
         template was learned from a text event, so the first of everything has been seen.
         """
         template = self._template
         if template is None or not self._sse.at_boundary:
-            return 0, 0
+            return 0, 0, 0
         heads = template.chunk_heads()
         suffix = template.chunk_suffix
         tail = len(suffix)
         texts = self._texts
         empty: list[int] = []
         stamps, sweeps, pieces = zip(*reads, strict=True)
-        count = 0
+        count = total = 0
         for data in pieces:
             size = len(data)
             head = heads.get(size) or template.chunk_head(size)
@@ -149,8 +149,9 @@ class Timeline:
             elif texts is not None:
                 self._keep(data[start:end])
             count += 1
+            total += size
         if not count:
-            return 0, 0
+            return 0, 0, 0
         times = clock.times_ns(stamps[:count])
         lag = int((np.array([sweep[READ_AT] for sweep in sweeps[:count]]) - times).max())
         times -= sent_ns
@@ -163,7 +164,7 @@ class Timeline:
             self.last_text = self.text_ns[-1]
             self.last_text_error = 0
             self._tokens = None
-        return count, lag
+        return count, total, lag
 
     def close(self, at_ns: int, *, complete: bool) -> None:
         """The body has ended; `complete` tells that it ended as HTTP framing says it should."""

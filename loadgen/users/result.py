@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 from importlib.util import find_spec
 
 from rich.console import Console
 
-from loadgen.store import StoreError
 from loadgen.users.run import SUITE_ENV, Run
 
 log = logging.getLogger("loadgen")
@@ -27,11 +27,9 @@ def show_result(run: Run) -> None:
             log.error("the result cannot be printed (%s)", e.strerror or e)
         write_summary(run.dir)
         if find_spec("pyarrow") is not None:
-            from loadgen.store.parquet import export
-
-            export(run.dir)
-    except StoreError as e:  # a full disk, a directory that is gone: told in a sentence
-        log.error("%s", e)
+            # In a process of its own: pyarrow would more than double the memory of a load generator.
+            command = [sys.executable, "-m", "loadgen.store.parquet", str(run.dir.path)]
+            subprocess.run(command, check=False)
     except Exception:
         log.exception("the summary could not be made; try `loadgen summary %s`", run.dir.path)
     if SUITE_ENV not in os.environ:  # a suite names its own directory when all its runs are over

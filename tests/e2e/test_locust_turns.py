@@ -8,6 +8,7 @@ import socket
 import sys
 from collections import Counter, defaultdict
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.e2e.conftest import SHORT, engine_flags
@@ -37,6 +38,14 @@ def test_two_engines_take_turns_with_the_same_prompts(runs, both):
         pairs[r["pair"]].append(r["engine"])
     assert sorted(pairs) == list(range(32))
     assert {tuple(sorted(p)) for p in pairs.values()} == {("a", "b")}
+
+    # The end of a run writes it all: summary, and Parquet where pyarrow is.
+    rows_written = pq.read_metadata(run.dir / "requests.parquet").num_rows
+    assert rows_written == len(run.records)
+    assert pq.read_metadata(run.dir / "chunk_events.parquet").num_rows == sum(
+        len(r["event_us"]) for r in run.records
+    )
+    assert (run.dir / "summary.json").exists()
 
     # Warm-up: 2 requests a user and engine, outside the turns, none of them among Locust's statistics.
     warm = [r for r in run.records if r["phase"] == "warmup"]
