@@ -75,13 +75,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(command: str, argv: list[str]) -> int:
-    from loadgen.config import ConfigError
-
-    module = importlib.import_module(f"loadgen.cli.{command}")
     parser = argparse.ArgumentParser(
         prog=f"loadgen {command}", description=COMMANDS[command], allow_abbrev=False
     )
     try:
+        # Here, since imports take most of a second, in which somebody may think better of it.
+        from loadgen.config import ConfigError
+
+        module = importlib.import_module(f"loadgen.cli.{command}")
         module.add_arguments(parser)
         if getattr(module, "PASS_ON", False):
             args, _ = parser.parse_known_args(argv)
@@ -90,11 +91,11 @@ def _run(command: str, argv: list[str]) -> int:
         args.argv = argv
         execute = module.execute if hasattr(module, "execute") else module.run
         return int(execute(args))
+    except KeyboardInterrupt:  # first: when it comes, ConfigError may not be there yet
+        return exitcodes.INTERRUPTED
     except ConfigError as e:
         print(f"loadgen {command}: {e}", file=sys.stderr)
         return exitcodes.USAGE
-    except KeyboardInterrupt:
-        return exitcodes.INTERRUPTED
     except BrokenPipeError:
         # `loadgen engines | head`: nobody reads on. Python's flush at exit must not meet the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -86,7 +86,10 @@ def locustfile(workload: str) -> Path:
         return Path(workload)
     if workload not in SCENARIOS:
         known = ", ".join((*SCENARIOS, SUITE))
-        raise ConfigError(f"there is no workload {workload!r}: take {known}, or a locustfile (FILE.py)")
+        raise ConfigError(
+            f"there is no workload {workload!r}: take {known}, or a locustfile (FILE.py), and name it before "
+            "the flags"
+        )
     package = Path(loadgen.__file__).parent
     for folder in (package / "locustfiles", package.parent / "locustfiles"):
         if (file := folder / f"{workload}.py").exists():

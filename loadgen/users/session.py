@@ -89,6 +89,8 @@ class Session:
                 f"one run is one workload, and these are several: {names}; give one file with -f or one user "
                 "class at the end of the command, or `loadgen run reference` for all three in a row"
             )
+        if self.options.tags or self.options.exclude_tags:
+            raise ConfigError("a workload is one task without tags: leave --tags and --exclude-tags away")
         only: type[LlmUser] = ours[0]
         return only
 

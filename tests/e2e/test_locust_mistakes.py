@@ -35,6 +35,7 @@ def sentence(run) -> str:
         (("--loadgen-config", "/nowhere.toml"), "/nowhere.toml does not exist"),
         (("--host", "http://gpu:8000"), "name each server with --engine NAME=KIND:URL"),
         (("--processes", "2"), "distributed runs (--processes, --master, --worker) are not supported yet"),
+        (("--tags", "x"), "a workload is one task without tags"),
         (("--master",), "distributed runs"),
         (("--worker",), "distributed runs"),
     ],
