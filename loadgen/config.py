@@ -62,6 +62,12 @@ class _Model(BaseModel):
 _M = TypeVar("_M", bound=_Model)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of RFC 9110, section 5.6.2
+_OWN_FIELDS = {
+    "model": ", name it as model of the engine",
+    "messages": ", prompts of your own come from prompt_file",
+    "prompt": ", prompts of your own come from prompt_file",
+    "stream": ": what is measured is a stream",
+}
 # Limits far above any use, so that a slip of the finger fills no memory and overflows no timer.
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Seconds = Annotated[float, Field(le=1_000_000)]
@@ -107,6 +113,14 @@ class EngineSpec(_Model):
             if not _HEADER.fullmatch(name):
                 raise ValueError(f"{name!r} is not the name of an HTTP header")
         return headers
+
+    @field_validator("extra_body")
+    @classmethod
+    def _not_the_request_itself(cls, body: dict[str, Any]) -> dict[str, Any]:
+        for field, instead in _OWN_FIELDS.items():
+            if field in body:
+                raise ValueError(f"{field} is loadgen's own to set{instead}")
+        return body
 
     @field_validator("url")
     @classmethod

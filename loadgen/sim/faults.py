@@ -158,6 +158,8 @@ def parse_fault(text: str) -> tuple[str, str, float]:
     if fault is None:
         raise FaultError(f"there is no fault {name!r}; `loadgen sim --faults` lists them")
     arg = arg or fault.default
+    if arg.startswith("-"):
+        raise FaultError(f"fault {text!r}: {arg} is less than nothing")
     try:
         share = float(share_text)
         fault.apply(Plan(), arg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import fields, replace
 
 from loadgen.sim.faults import FaultError, parse_fault
@@ -100,8 +101,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def to_options(args: argparse.Namespace) -> list[Options]:
     """One Options per engine asked for; ValueError with one clear sentence for what makes no sense."""
     kinds = KINDS if args.kind == "both" else (args.kind,)
+    for name, value in vars(args).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"--{name.replace('_', '-')} {value:g} is not a number to count with")
     if args.speed <= 0:
         raise ValueError(f"--speed {args.speed:g} must be greater than 0")
+    for name in ("loading", "ping"):
+        if getattr(args, name) < 0:
+            raise ValueError(f"--{name} must not be negative")
     if args.slots is not None and args.slots < 1:
         raise ValueError(f"--slots {args.slots} must be at least 1")
     if not 0 <= args.odd_share <= 1:

@@ -54,6 +54,10 @@ def refused(tmp_path: Path, text: str | bytes) -> str:
             " [engines.a]: headers: 'X Y' is not the name of an HTTP header",
         ),
         (
+            ENGINE + "extra_body = {stream = false}",
+            " [engines.a]: extra_body: stream is loadgen's own to set: what is measured is a stream",
+        ),
+        (
             '[engines."é"]\nkind = "vllm"\nurl = "http://127.0.0.1:8000"',
             " [engines.é]: name: an engine cannot be called 'é': take up to 64 letters, digits and . _ + -, "
             "the first one a letter or digit (no accents)",
