@@ -1,7 +1,7 @@
 """Exchange: one request and what came back, from the first byte of the head to the last of the body.
 
-The reader only puts away what it reads, with the kernel's time. Framing (llhttp, through httptools), SSE
-and JSON wait until there is time (`parse`): events that fit the stream's template need none of the three.
+The reader notes the time of events that fit the stream's template (`plain`) and puts away all others in
+`reads`. Framing (llhttp, through httptools), SSE and JSON wait until there is time (`parse`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from loadgen.stream import clock
 from loadgen.stream.fill import fill_record
 from loadgen.stream.outcome import MALFORMED, RESET, TRUNCATED, Verdict, judge
 from loadgen.stream.read import FLOOR, READ_AT, Read, Sweep, new_sweep
-from loadgen.stream.timeline import Timeline
+from loadgen.stream.timeline import PlainPath, Timeline
 
 _HEAD_LIMIT = 256 * 1024
 _BODY_LIMIT = 1024 * 1024  # of a body that is no stream: an error's text
 _STREAM_LIMIT = 1024 * 1024 * 1024
 SLICE = 128  # reads parsed in one go: about 0.1 ms on the fast path
+GATHER = 8  # reads that may wait: as long as one does, the stream's events are not taken on the spot
 SHORT = 8
 CR = 13
 
@@ -39,6 +40,7 @@ class Exchange:
         self.reads: list[Read] = []
         self.lazy = False  # within a chunked event stream: reads may wait
         self.queued = False
+        self.plain: PlainPath | None = None  # while nothing waits: events may be taken on the spot
         self.read_lag_ns = 0
         self.stamped = True
         self.overfull: set[bytes] = set()  # stamps of reads that filled the buffer: they may be later bytes'
@@ -88,7 +90,7 @@ class Exchange:
         A chunked body ends in two CRLFs; within an event stream a read that does (or nearly so) is rare, as
         are tiny ones (the rest of an end that was split).
         """
-        return not self.lazy or len(self.reads) >= SLICE or len(data) < SHORT or data[-4] == CR
+        return not self.lazy or len(self.reads) >= GATHER or len(data) < SHORT or data[-4] == CR
 
     def received(self, data: bytes, stamp_ns: int, floor_ns: int, read_ns: int | None = None) -> None:
         """Bytes with the wall time at which the kernel had them; the connection was empty at `floor_ns`."""
@@ -116,6 +118,8 @@ class Exchange:
 
     def parse(self, limit: int = SLICE) -> bool:
         """Parse up to `limit` reads; True when nothing is left."""
+        if self.plain is not None:
+            self._note_plain(self.plain)
         reads = self.reads
         stop = min(len(reads), limit)
         i = 0
@@ -135,9 +139,16 @@ class Exchange:
             del reads[:stop]
         if reads:
             return False
+        self.plain = self.timeline.plain_path(self.sent_ns) if self._at_boundary and self.lazy else None
         if self.eof is not None:
             self._end_of_connection(*self.eof)
         return True
+
+    def _note_plain(self, plain: PlainPath) -> None:
+        self.timeline.took(plain)
+        self.bytes += plain.size
+        plain.size = 0
+        self.read_lag_ns = max(self.read_lag_ns, plain.lag_ns)
 
     def _frame(self, stamp: bytes, sweep: Sweep, data: bytes) -> None:
         self._stamp = stamp_ns = clock.from_stamp(stamp)

@@ -2,9 +2,9 @@
 
 No greenlet switch per token. Because the kernel has stamped what waits, reading need not be prompt: under
 load the reader lets segments gather for 1-5 ms after the first readiness and takes all streams in one sweep
-of an epoll object. A sweep only puts away bytes and times. Framing and parsing wait until a stream seems to
-have ended or a slice has gathered, and get the time between two sweeps, so that many streams ending at once
-do not delay the reading of the others.
+of an epoll object. An event that fits its stream's template is taken on the spot: its time is noted, its
+bytes, still in the processor's cache, are forgotten. Everything else is put away; framing and parsing get
+the time between two sweeps, so that many streams ending at once do not delay the reading of the others.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from gevent.monkey import get_original
 from loadgen.record import FAILED
 from loadgen.stream import clock, outcome
 from loadgen.stream.connection import RECV_BYTES, Connection
-from loadgen.stream.exchange import CR, SHORT, SLICE, Exchange
+from loadgen.stream.exchange import CR, GATHER, SHORT, Exchange
 from loadgen.stream.pacing import SweepPacer
-from loadgen.stream.read import READ_AT, Read, new_sweep
+from loadgen.stream.read import READ_AT, new_sweep
+from loadgen.stream.template import is_plain
 
 log = logging.getLogger("loadgen")
 
@@ -42,6 +43,9 @@ _TIMEOUT_TEXT = {
     "gap": (outcome.TIMEOUT_GAP, "nothing more came in the time allowed between tokens"),
     "total": (outcome.TIMEOUT_TOTAL, "not complete in the time allowed for a whole request"),
 }
+
+
+_NO_PATH: tuple[Any, ...] = (None,) * 6
 
 
 class Meter:
@@ -75,11 +79,18 @@ class _Flight:
         self.conn = conn
         self.exchange = exchange
         self.meter = meter
-        self.fast = (conn.sock.recvmsg, exchange.reads, self)
+        self.fast = (conn.sock.recvmsg, exchange.reads, self, None, *_NO_PATH)
+
+    def look(self) -> None:
+        """The exchange has been parsed: how its next events may be taken."""
+        plain = self.exchange.plain
+        path = _NO_PATH if plain is None else plain.path
+        self.fast = (self.conn.sock.recvmsg, self.exchange.reads, self, plain, *path)
 
     @property
     def events(self) -> int:
-        return self.exchange.timeline.events + len(self.exchange.reads)
+        exchange = self.exchange
+        return max(exchange.timeline.events, len(exchange.timeline.text_ns)) + len(exchange.reads)
 
 
 class Reader:
@@ -97,7 +108,7 @@ class Reader:
     def __init__(self) -> None:
         self.live: dict[str, Meter] = {}
         self._flights: dict[int, _Flight] = {}
-        self._streaming: dict[int, tuple[Any, list[Read], _Flight]] = {}  # those whose reads may wait
+        self._streaming: dict[int, tuple[Any, ...]] = {}  # those whose reads may wait
         self._backlog: collections.deque[_Flight] = collections.deque()
         self._pacer = SweepPacer()
         self._polled_ns = time.time_ns()
@@ -160,8 +171,9 @@ class Reader:
         streaming = self._streaming.get
         floor = self._polled_ns
         sweep = new_sweep(floor)
-        self._polled_ns = time.time_ns()
+        self._polled_ns = polled_ns = time.time_ns()
         self._swept_ns = time.perf_counter_ns()
+        unpack = clock.TIMESPEC.unpack
         ready = self._epoll.poll(0, _MAX_READY)
         for fd, events in ready:
             fast = streaming(fd)
@@ -169,7 +181,7 @@ class Reader:
                 if (flight := self._flights.get(fd)) is not None:
                     self._read(flight, floor)
                 continue
-            recvmsg, reads, flight = fast
+            recvmsg, reads, flight, plain, heads, head_of, suffix, tail, append, sent_ns = fast
             try:
                 data, ancillary, _, _ = recvmsg(RECV_BYTES, space)
             except BlockingIOError:
@@ -177,11 +189,29 @@ class Reader:
             except OSError as e:
                 self._closed(flight, e)
                 continue
-            if not SHORT <= len(data) < RECV_BYTES or not ancillary:
+            size = len(data)
+            if not SHORT <= size < RECV_BYTES or not ancillary:
                 self._put_away(flight, data, clock.stamp_of(ancillary), floor)
                 continue
+            if plain is not None and not reads:
+                # Nothing waits, so this may be taken on the spot. See Timeline.take_plain for the conditions.
+                head = heads.get(size) or head_of(size)
+                start, end = len(head), size - tail
+                if (
+                    start < end
+                    and data.startswith(head)
+                    and data.endswith(suffix)
+                    and is_plain(data, start, end)
+                ):
+                    seconds, nanos = unpack(ancillary[0][2])
+                    at_ns = seconds * 1_000_000_000 + nanos
+                    append(at_ns - sent_ns)
+                    plain.size += size
+                    if polled_ns - at_ns > plain.lag_ns:
+                        plain.lag_ns = polled_ns - at_ns
+                    continue
             reads.append((ancillary[0][2], sweep, data))
-            if data[-4] == CR or len(reads) >= SLICE:  # what `Exchange.is_due` says, without the call
+            if data[-4] == CR or len(reads) >= GATHER:  # what `Exchange.is_due` says, without the call
                 self._queue(flight)
         sweep[READ_AT] = time.time_ns()
         self._pacer.swept(self._swept_ns, len(ready))
@@ -259,13 +289,18 @@ class Reader:
             log.exception("a response could not be parsed")
             exchange.fail(outcome.Verdict(FAILED, outcome.MALFORMED, f"not understood: {e!r}"))
         self._pacer.saw_gaps(exchange.timeline.text_ns, before)
-        if exchange.lazy and flight.conn.plain and flight.conn.fd in self._flights:
-            self._streaming[flight.conn.fd] = flight.fast
+        self._look(flight)
         if exchange.ended and not exchange.wake.is_set():
             self.stop(flight.conn)
             exchange.wake.set()
             gevent.sleep(0)  # its user writes the record before the next one wakes
         return True
+
+    def _look(self, flight: _Flight) -> None:
+        """An exchange has been parsed: see how its next reads may be taken."""
+        if flight.exchange.lazy and flight.conn.plain and flight.conn.fd in self._flights:
+            flight.look()
+            self._streaming[flight.conn.fd] = flight.fast
 
     # --- without epoll or stamps -------------------------------------------------------------------------
 
@@ -295,6 +330,8 @@ class Reader:
             quiet_since = time.time_ns() - _QUIET_NS
             for flight in list(self._flights.values()):
                 exchange = flight.exchange
+                times = exchange.timeline.text_ns
+                self._pacer.saw_gaps(times, max(0, len(times) - 32))
                 if now >= exchange.check_at_ns:
                     kind = exchange.waited_too_long(now)
                     if kind is not None:
@@ -304,6 +341,8 @@ class Reader:
                 if exchange.ended:
                     self.stop(flight.conn)
                     exchange.wake.set()
+                else:
+                    self._look(flight)
 
 
 def _make_epoll() -> Any:

@@ -25,6 +25,30 @@ _DONE = b"[DONE]"
 _MAX_MISSES = 32  # dialects whose events differ in more than the text are not worth trying again
 
 
+class PlainPath:
+    """What a sweep needs to take events of the template on the spot, while their bytes are in the processor's
+    cache: nothing is kept of them but their time. `path` is (heads, head of an unknown length, suffix, its
+    length, where to append the time, sent_ns). `size` and `lag_ns` are added up by the sweep; `mark` is how
+    many text events the timeline had when it last looked.
+    """
+
+    __slots__ = ("lag_ns", "mark", "path", "size")
+
+    def __init__(self, template: TextTemplate, text_ns: array[int], sent_ns: int) -> None:
+        suffix = template.chunk_suffix
+        self.path = (
+            template.chunk_heads(),
+            template.chunk_head,
+            suffix,
+            len(suffix),
+            text_ns.append,
+            sent_ns,
+        )
+        self.mark = len(text_ns)
+        self.size = 0
+        self.lag_ns = 0
+
+
 class Timeline:
     """Feed it a response body; read off what happened and when.
 
@@ -119,6 +143,22 @@ class Timeline:
             chunk = self._event(event, at_ns, None if alone else floor_ns)
         if last == 0 and framed and chunk is not None:
             self._learn(data, events[0], chunk)
+
+    def plain_path(self, sent_ns: int) -> PlainPath | None:
+        """For the next reads, if the caller is at the start of a chunk; None if they must be parsed."""
+        if self._template is None or self._texts is not None or not self._sse.at_boundary:
+            return None
+        return PlainPath(self._template, self.text_ns, sent_ns)
+
+    def took(self, plain: PlainPath) -> None:
+        """Take note of the events that have been taken by a plain path since the last time."""
+        count = len(self.text_ns) - plain.mark
+        if count:
+            plain.mark += count
+            self.events += count
+            self.last_event = self.last_text = self.text_ns[-1]
+            self.last_text_error = 0
+            self._tokens = None
 
     def take_plain(self, reads: Sequence[Read], sent_ns: int) -> tuple[int, int, int]:
         """The fast path: take those reads at the front that are exactly one HTTP chunk with one event of

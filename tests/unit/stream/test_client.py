@@ -6,6 +6,7 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 
 import contextlib
 import gzip
+import random
 import socket
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from loadgen.stream import reader as reader_module
 from loadgen.stream.client import StreamClient
 from loadgen.stream.reader import Reader
 from tests.support.wire import DONE, END, FINISH, HEAD, TOKEN, Peer, usage, whole_stream, wire
+from tests.unit.stream.test_timeline import STYLES, build
 
 
 def client_for(url: str, reader: Reader | None = None, **limits: float) -> StreamClient:
@@ -446,6 +448,43 @@ def test_without_epoll_and_stamps_the_clock_is_read_at_once(monkeypatch: pytest.
     assert [r.outcome for r in records] == ["ok", "ok"]
     assert [r.clock for r in records] == ["read", "read"]
     assert [len(r.event_us) for r in records] == [200, 200]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_events_taken_on_the_spot_count_like_those_that_are_parsed(seed: int) -> None:
+    """One event a chunk, most of them plain, some with escapes, empty, merged or in pieces."""
+    dice = random.Random(seed)
+    texts = [
+        dice.choice(["a", " the", " w123", "é", "\n", '"', "", "\\", " usage", "🦀"]) for _ in range(400)
+    ]
+    payloads = [build(dice.choice(["content"] * 20 + ["reasoning"]), t, STYLES[0], 0) for t in texts]
+    sent = bytearray(HEAD)
+
+    def handler(peer: Peer) -> None:
+        peer.send(HEAD)
+        for payload in payloads:
+            data = b"%x\r\n%s\r\n" % (len(payload), payload)
+            sent.extend(data)
+            if dice.random() < 0.1:
+                peer.send(data[:20])
+                gevent.sleep(0)
+                data = data[20:]
+            peer.send(data)
+            if dice.random() < 0.8:
+                gevent.sleep(0)
+        end = chunked(FINISH, usage(400), DONE)
+        sent.extend(end)
+        peer.send(end)
+
+    record = one(handler)
+    assert (record.outcome, record.error_text) == ("ok", None)
+    assert record.events == 400 + 3
+    assert len(record.event_us) == sum(1 for t in texts if t)
+    assert record.event_us == sorted(record.event_us)
+    assert record.response_bytes == len(sent)
+    assert record.output_tokens == 400
+    assert record.e2e_ms is not None
+    assert round(record.e2e_ms * 1000) - record.event_us[-1] in (0, 1)
 
 
 def test_many_streams_at_once() -> None:
