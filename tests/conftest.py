@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,6 +17,12 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from engine_install import SetupError  # noqa: E402
 from engine_server import RealServer  # noqa: E402
+
+# How long an example takes says how busy the machine is, nothing about the code: no test is timed.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 
 def required(kind: str) -> bool:

@@ -62,6 +62,19 @@ def _engine(
     )
 
 
+def _steady(kind: str) -> Constants:
+    return Constants(
+        kind=kind,
+        step_s=0.02,
+        overhead_s=0.18,
+        prefill_tok_s=1e9,
+        slots=4096,
+        kv_tokens=16_000_000,
+        batch_tokens=1_000_000,
+        context=32_768,
+    )
+
+
 PRESETS: dict[str, Constants] = {
     "vllm-v100": _engine(
         "vllm",
@@ -84,26 +97,8 @@ PRESETS: dict[str, Constants] = {
         kv_tokens=8_192,
     ),
     # For tests and benchmarks of clients: TTFT 200 to 220 ms, 50 tokens/s, whatever the load.
-    "vllm-steady": Constants(
-        kind="vllm",
-        step_s=0.02,
-        overhead_s=0.18,
-        prefill_tok_s=1e9,
-        slots=4096,
-        kv_tokens=16_000_000,
-        batch_tokens=1_000_000,
-        context=32_768,
-    ),
-    "llamacpp-steady": Constants(
-        kind="llamacpp",
-        step_s=0.02,
-        overhead_s=0.18,
-        prefill_tok_s=1e9,
-        slots=4096,
-        kv_tokens=16_000_000,
-        batch_tokens=1_000_000,
-        context=32_768,
-    ),
+    "vllm-steady": _steady("vllm"),
+    "llamacpp-steady": _steady("llamacpp"),
     # As fast as the wire: for tests that wait for nothing.
     "vllm-fast": Constants(kind="vllm", step_s=0.001, prefill_tok_s=1e6, kv_tokens=1_000_000, context=32_768),
     "llamacpp-fast": Constants(
