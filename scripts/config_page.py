@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from loadgen.config import EngineSpec, Settings, Timeouts
+from loadgen.config import EngineSpec, InfluxdbSpec, Settings, TelemetrySpec, Timeouts
 from loadgen.users.options import OPTIONS
 from loadgen.workload.scenarios import SCENARIOS
 
@@ -41,10 +41,29 @@ MEANINGS = {
     "start": "shell command that starts the engine (exclusive residency)",
     "stop": "shell command that stops it; without one, the start command's processes are ended",
     "ready": "shell command that ends with 0 when it is ready; without one, its /health is asked",
+    "token_env": "the environment variable that holds the agents' token",
+    "token_file": "a file that holds it, read if the variable is not set",
+    "interval_s": "time between two samples, in seconds",
+    "engine_metrics": "`off`: leave the engines' /metrics alone",
     "named": "`false`: skip the engine, with a line that says so, when it does not answer",
 }
+INFLUXDB_MEANINGS = {
+    "url": "the server's address (`INFLUXDB_URL`); without one nothing is delivered",
+    "org": "organisation (`INFLUXDB_ORG`); InfluxDB 1.8 and 3 Core ignore it",
+    "bucket": "bucket (`INFLUXDB_BUCKET`); `database/retention-policy` for InfluxDB 1.8",
+    "token_env": "the environment variable that holds the token",
+    "token_file": "a file that holds it, read if the variable is not set",
+    "verify_tls": "check the server's certificate",
+    "ca_file": "PEM file with the certificates to trust instead of the usual ones",
+}
 DEFAULTS = {"model": "the first the server lists", "prompt_file": "none: text that comes with loadgen"}
-LEFT_OUT = {"engines", "timeouts", "scenario"}  # tables of their own; the workload's to say
+LEFT_OUT = {
+    "engines",
+    "timeouts",
+    "influxdb",
+    "telemetry",
+    "scenario",
+}  # tables of their own; the workload's to say
 FLAGS = {"users": "`-u N` (`LOCUST_USERS`)", "url": "`--engine NAME=KIND:URL`"}
 REQUIRED = {"name", "kind", "url"}
 
@@ -54,21 +73,23 @@ def tables() -> dict[str, str]:
     return {
         "settings": _table(Settings, ""),
         "timeouts": _table(Timeouts, "timeouts."),
+        "telemetry": _table(TelemetrySpec, "telemetry."),
+        "influxdb": _table(InfluxdbSpec, "influxdb.", INFLUXDB_MEANINGS),
         "engine": _engine_table(),
     }
 
 
-def _table(model: type[BaseModel], prefix: str) -> str:
+def _table(model: type[BaseModel], prefix: str, own: dict[str, str] | None = None) -> str:
     rows = []
     for key in model.model_fields:
         if key in LEFT_OUT:
             continue
         option = next((o for o in OPTIONS if o.field == prefix + key), None)
-        flag = FLAGS.get(key, "")
+        flag = "" if own else FLAGS.get(key, "")
         if option is not None:
             values = "\\|".join(option.choices or ()) or option.metavar or ""
             flag = f"`{option.flag} {values}`".replace(" `", "`")
-        meaning = MEANINGS[key] if key in MEANINGS or option is None else option.help
+        meaning = own[key] if own else MEANINGS[key] if key in MEANINGS or option is None else option.help
         rows.append((f"`{key}`", flag, _default(model, key), meaning))
     return _markdown(("key", "flag", "default", "meaning"), rows)
 
@@ -82,7 +103,7 @@ def _engine_table() -> str:
 
 
 def _default(model: type[BaseModel], key: str) -> str:
-    if key in DEFAULTS:
+    if key in DEFAULTS and model is not InfluxdbSpec:
         return DEFAULTS[key]
     if model is Settings:
         lent = [s.defaults().get(key) for s in SCENARIOS.values()]
@@ -91,7 +112,7 @@ def _default(model: type[BaseModel], key: str) -> str:
         if len(set(lent)) > 1:
             return " / ".join(f"{value:,}" for value in lent)
     value = model.model_fields[key].default
-    if value is None or value == {}:
+    if value is None or value in ({}, ()):
         return "none"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"

@@ -102,6 +102,24 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--request-timeout", "timeouts.total_s", float, "limit for a whole request, in seconds", metavar="S"
     ),
+    Option(
+        "--gpu",
+        "telemetry.gpu",
+        str,
+        "auto: sample this machine's GPUs if it has any; on: no run without them; off: leave them alone",
+        ("auto", "on", "off"),
+    ),
+    Option("--gpus", "telemetry.gpus", tuple, "which of them, as 0,1 (none: all)", metavar="LIST"),
+    Option(
+        "--telemetry-agent",
+        "telemetry.agents",
+        tuple,
+        "addresses of telemetry agents on GPU hosts, with commas between",
+        metavar="URLS",
+    ),
+    Option(
+        "--dcgm", "telemetry.dcgm", tuple, "addresses of dcgm-exporters, with commas between", metavar="URLS"
+    ),
 )
 
 
@@ -158,7 +176,7 @@ def add_options(parser: Any, defaults: Settings) -> None:
         actions.append(
             group.add_argument(
                 option.flag,
-                type=option.type,
+                type=str if option.type is tuple else option.type,
                 default=value,
                 choices=option.choices,
                 metavar=option.metavar,
@@ -179,6 +197,8 @@ def settings_from(
         value = getattr(options, option.dest)
         if value == "" or value is None:
             continue
+        if option.type is tuple:
+            value = tuple(part.strip() for part in value.split(",") if part.strip())
         outer, _, inner = option.field.partition(".")
         if inner:
             flags.setdefault(outer, {})[inner] = value
@@ -210,4 +230,6 @@ def _value(settings: Settings, field: str) -> Any:
     value: Any = settings
     for part in field.split("."):
         value = getattr(value, part)
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return "" if value is None else str(value) if isinstance(value, Path) else value

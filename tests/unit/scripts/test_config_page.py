@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from config_page import MEANINGS, PAGE, filled, tables
 
-from loadgen.config import EngineSpec, Settings, Timeouts, load_settings
+from loadgen.config import EngineSpec, InfluxdbSpec, Settings, TelemetrySpec, Timeouts, load_settings
 from loadgen.users.options import OPTIONS
 
 EXAMPLES = [t for t in re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S) if "[" in t]
@@ -21,8 +21,13 @@ def test_the_page_is_what_the_code_says() -> None:
 
 def test_every_setting_and_every_flag_is_in_a_table() -> None:
     text = "".join(tables().values())
-    fields = {*Settings.model_fields, *EngineSpec.model_fields, *Timeouts.model_fields}
-    assert [f for f in fields - {"engines", "timeouts", "scenario"} if f"| `{f}` |" not in text] == []
+    models = (Settings, EngineSpec, Timeouts, TelemetrySpec, InfluxdbSpec)
+    fields = {name for model in models for name in model.model_fields}
+    assert [
+        f
+        for f in fields - {"engines", "timeouts", "influxdb", "telemetry", "scenario"}
+        if f"| `{f}` |" not in text
+    ] == []
     assert [o.flag for o in OPTIONS if f"`{o.flag} " not in text] == []
     assert set(MEANINGS) <= fields
 
