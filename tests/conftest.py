@@ -6,6 +6,7 @@ import locust  # noqa: F401  (patches the standard library: before anything impo
 
 import os
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from engine_install import SetupError  # noqa: E402
 from engine_server import RealServer  # noqa: E402
 
+from tests.support.influxdb import Bucket, InfluxError, InfluxServer, NotInstalled  # noqa: E402
+
 # How long an example takes says how busy the machine is, nothing about the code: no test is timed.
 hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -26,16 +29,17 @@ hypothesis.settings.load_profile("untimed")
 
 
 def required(kind: str) -> bool:
-    """Whether a missing real server is a failure: LOADGEN_REQUIRE_REAL lists such kinds (`llamacpp,vllm`).
+    """Whether a missing real server is a failure: LOADGEN_REQUIRE_REAL lists such kinds
+    (`llamacpp,vllm,influxdb`).
 
-    Continuous integration requires llama.cpp: a skipped test there would be read as a passed one.
+    Continuous integration requires llama.cpp and InfluxDB: a test skipped there would be read as passed.
     """
     asked = os.environ.get("LOADGEN_REQUIRE_REAL", "")
     kinds = {part.strip() for part in asked.split(",")}
     if asked == "1":
         kinds.add("llamacpp")
     if os.environ.get("CI", "").lower() in ("1", "true"):
-        kinds.add("llamacpp")
+        kinds |= {"llamacpp", "influxdb"}
     return kind in kinds
 
 
@@ -63,3 +67,27 @@ def real_llamacpp() -> Iterator[RealServer]:
 def real_vllm() -> Iterator[RealServer]:
     """The real vLLM on CPU with the same weights; 4,096 tokens of context. `.url`, `.log`."""
     yield from _real("vllm")
+
+
+@pytest.fixture(scope="session")
+def influxdb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InfluxServer]:
+    """A real InfluxDB with the v2 write API in front; not to be killed by a test (start one of your own)."""
+    try:
+        server = InfluxServer(tmp_path_factory.mktemp("influxdb")).start()
+    except NotInstalled as e:
+        if required("influxdb"):
+            pytest.fail(str(e), pytrace=False)
+        pytest.skip(str(e))
+    except InfluxError as e:
+        pytest.fail(str(e), pytrace=False)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket(influxdb: InfluxServer) -> Iterator[Bucket]:
+    """An empty bucket of its own for one test: `.env`, `.query(sql)`, `.rows(sql)`, `.value(sql)`."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    influxdb.create(name)
+    yield Bucket(influxdb, name)
+    influxdb.drop(name)
