@@ -35,10 +35,10 @@ NUMBERS = (
     "e2e_error_ms",
     "coalesced_events",
 )
-WHOLE = ("sent_ns", "turn", "block")
-WORDS = ("outcome", "phase", "error", "token_source", "clock")
+WHOLE = ("sent_ns", "point_ns", "turn", "block")
+WORDS = ("outcome", "phase", "error", "token_source", "clock", "worker")
 FLAGS = ("short_answer", "clock_step")
-DEFAULT_WORDS = {"outcome": "ok", "phase": "measure"}
+DEFAULT_WORDS = {"outcome": "ok", "phase": "measure", "worker": "local"}
 
 
 @dataclass

@@ -1,0 +1,155 @@
+"""The exact figures of a window, second by second: what the live counts are replaced with.
+
+One second of a turn has the tokens whose events came in it, the time-average of requests in flight, and the
+requests that ended in it. The rules are those of metrics/window.py, so that over a turn the seconds add up
+to its figures: sum(tokens) / sum(measured_s) is its throughput, sum(in_flight) / sum(measured_s) its
+concurrency, sum(completions) / sum(measured_s) its requests per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loadgen.metrics.columns import Bools, Columns, Floats, Ints
+from loadgen.metrics.turns import Turn
+from loadgen.metrics.window import SLACK_MS
+from loadgen.record import FAILED, OK
+
+SECOND_NS = 10**9
+CHUNK_EVENTS = 2**20
+# A longer window is no turn but the mark of a clock that was set, or of a damaged row.
+LONGEST_S = 30 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Columns, one row a second; the first begins at `start_ns` (wall).
+
+    `measured_s`: how much of the second lay inside the window (0 to 1). `in_flight`: request-seconds in it,
+    which is the average over the second. `completions`: successful requests that ended in it; `failures`:
+    failed ones. `ttft_sum_ms` is of the `first_tokens` successful requests whose first token came in it.
+    """
+
+    start_ns: int
+    measured_s: Floats
+    tokens: Floats
+    in_flight: Floats
+    completions: Ints
+    failures: Ints
+    first_tokens: Ints
+    ttft_sum_ms: Floats
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def by_second(columns: Columns, rows: Bools, window: Turn, origin_ns: int | None = None) -> Seconds:
+    """The picked rows inside a window, second by second.
+
+    Seconds are whole seconds of wall time, or count from `origin_ns` (at most a second before the window):
+    a turn's own start makes seconds of the turn. A window that is empty, or longer than LONGEST_S, has none.
+    """
+    if origin_ns is None:
+        origin_ns = window.start_ns // SECOND_NS * SECOND_NS
+    length_ns = round(window.seconds * 1e9)
+    offset_ns = window.start_ns - origin_ns
+    if not 0 < length_ns <= LONGEST_S * SECOND_NS:
+        return Seconds(origin_ns, *_zeros(0))
+    n = -(-(offset_ns + length_ns) // SECOND_NS)
+    measured, tokens, in_flight, completions, failures, first_tokens, ttft_sum = _zeros(n)
+    edges = np.clip(np.arange(n + 1) * SECOND_NS, offset_ns, offset_ns + length_ns)
+    measured += np.diff(edges) / 1e9
+
+    picked = np.flatnonzero(rows)
+    time_in = columns.gone_ms()[picked]
+    time_in_ns = np.maximum(np.round(time_in * 1e6), 0.0).astype(np.int64)
+    sent_ns = columns.whole["sent_ns"][picked] - window.start_ns
+    if window.clock_stepped:
+        # Wall time can't place the requests, but all of them lie in the turn: as near as they can.
+        sent_ns = np.clip(sent_ns, 0, np.maximum(length_ns - time_in_ns, 0))
+        whole = left = np.ones(len(picked), dtype=np.bool_)
+    else:
+        # In the floats of window.py: nothing may fall on one side of an edge here, on the other there.
+        gone = sent_ns / 1e6 + time_in
+        left = (gone >= 0.0) & (gone <= window.seconds * 1e3 + SLACK_MS)
+        whole = (sent_ns / 1e6 >= -SLACK_MS) & (gone <= window.seconds * 1e3 + SLACK_MS)
+    gone_ns = sent_ns + time_in_ns
+    outcome = columns.word["outcome"][picked]
+    ok = outcome == OK
+
+    def second(at_ns: Any) -> Any:
+        """Which second, of nanoseconds since the window's start; what is outside counts at the edge."""
+        return np.clip((at_ns + offset_ns) // SECOND_NS, 0, n - 1)
+
+    def count(at_ns: Any) -> Ints:
+        return np.bincount(second(at_ns), minlength=n).astype(np.int64)
+
+    span = (np.clip(t, 0, length_ns) + offset_ns for t in (sent_ns, gone_ns))
+    _add_time(in_flight, *span)
+    completions += count(gone_ns[left & ok])
+    never_sent = columns.whole["sent_ns"][picked] <= 0  # it found no server: known by when that was written
+    ended_ns = np.where(never_sent, columns.whole["point_ns"][picked] - window.start_ns, gone_ns)
+    failures += count(ended_ns[outcome == FAILED])
+
+    ttft = columns.number["ttft_ms"][picked]
+    first_ns = sent_ns + np.round(np.nan_to_num(ttft) * 1e6).astype(np.int64)
+    first = ok & np.isfinite(ttft) & (whole | ((first_ns >= 0) & (first_ns <= length_ns)))
+    first_tokens += count(first_ns[first])
+    ttft_sum += np.bincount(second(first_ns[first]), weights=ttft[first], minlength=n)
+
+    counts = np.diff(columns.starts)[picked]
+    silent = (counts == 0) & (whole | left)  # tokens without a text event came with the end of the response
+    tokens += np.bincount(second(gone_ns[silent]), weights=columns.tokens[picked][silent], minlength=n)
+    for part in _chunks(counts):
+        at_ns, each, owner = _events(columns, picked[part], sent_ns[part])
+        at = sent_ns[part][owner] / 1e6 + (at_ns - sent_ns[part][owner]) / 1e6
+        inside = whole[part][owner] | ((at >= -SLACK_MS) & (at <= window.seconds * 1e3 + SLACK_MS))
+        tokens += np.bincount(second(at_ns[inside]), weights=each[inside], minlength=n)
+    return Seconds(origin_ns, measured, tokens, in_flight, completions, failures, first_tokens, ttft_sum)
+
+
+def _zeros(n: int) -> tuple[Any, ...]:
+    return tuple(np.zeros(n, dtype=t) for t in ("f8", "f8", "f8", "i8", "i8", "i8", "f8"))
+
+
+def _add_time(in_flight: Floats, start_ns: Ints, end_ns: Ints) -> None:
+    """Add to every second how long each of the spans lies in it."""
+    last = len(in_flight) - 1
+    a, b = np.minimum(start_ns // SECOND_NS, last), np.minimum(end_ns // SECOND_NS, last)
+    whole = np.zeros(len(in_flight) + 1, dtype=np.int64)
+    # A span counts fully from its first second on, and not at all from its last one on ...
+    np.add.at(whole, a, 1)
+    np.add.at(whole, b, -1)
+    in_flight += np.cumsum(whole[:-1])
+    # ... but for what it lacks of the first, and has of the last.
+    in_flight -= np.bincount(a, weights=(start_ns - a * SECOND_NS) / 1e9, minlength=last + 1)
+    in_flight += np.bincount(b, weights=(end_ns - b * SECOND_NS) / 1e9, minlength=last + 1)
+    np.maximum(in_flight, 0.0, out=in_flight)
+
+
+def _chunks(counts: Ints) -> Iterator[slice]:
+    """Slices of rows with about CHUNK_EVENTS events each, so that memory doesn't grow with the run."""
+    total = np.cumsum(counts)
+    begin = 0
+    while begin < len(counts):
+        before = int(total[begin - 1]) if begin else 0
+        end = max(int(np.searchsorted(total, before + CHUNK_EVENTS, side="right")), begin + 1)
+        yield slice(begin, end)
+        begin = end
+
+
+def _events(columns: Columns, picked: Ints, sent_ns: Ints) -> tuple[Ints, Floats, Ints]:
+    """All events of the rows: their time, their tokens, and which of the rows each belongs to."""
+    counts = np.diff(columns.starts)[picked]
+    owner = np.repeat(np.arange(len(picked)), counts)
+    first = np.cumsum(counts) - counts
+    index = np.arange(int(counts.sum())) - first[owner] + columns.starts[:-1][picked][owner]
+    at_ns = sent_ns[owner] + columns.event_us[index].astype(np.int64) * 1000
+    share = columns.tokens[picked] / np.maximum(counts, 1)
+    known = columns.event_tokens_known[picked][owner]
+    each = np.where(known, columns.event_tokens[index].astype(np.float64), share[owner])
+    return at_ns, each, owner
