@@ -7,6 +7,7 @@ not with the module: in a Locust process it must come after the monkey patch.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,19 @@ class Reply:
 
 
 class Control:
-    """Calls to one engine. `connect_s` and `read_s` are limits in seconds, MAX_BODY one in bytes."""
+    """Calls to one engine. `connect_s` and `read_s` are limits in seconds, MAX_BODY one in bytes; keys are
+    looked up in `env` (None: the process's environment)."""
 
-    def __init__(self, spec: EngineSpec, *, connect_s: float = 5.0, read_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        spec: EngineSpec,
+        *,
+        connect_s: float = 5.0,
+        read_s: float = 10.0,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.spec = spec
+        self._env = env
         self.connect_s = connect_s
         self.read_s = read_s
         self._session: requests.Session | None = None
@@ -58,7 +68,7 @@ class Control:
     def headers(self) -> dict[str, str]:
         """Authorization from the environment, and the engine's own headers, which win."""
         try:
-            key = self.spec.api_key()
+            key = self.spec.api_key(self._env)
         except ConfigError as e:
             raise EngineError(str(e), "config") from None
         headers = {"Authorization": f"Bearer {key.strip()}"} if key else {}

@@ -13,8 +13,7 @@ from loadgen.workload.prompt import Prompt
 
 from .decode import count
 from .errors import clean
-from .info import CacheCounters, EngineInfo
-from .metricstext import total
+from .info import EngineInfo
 from .openai import COUNT_S, OpenAIEngine
 
 
@@ -91,14 +90,3 @@ class LlamaCppEngine(OpenAIEngine):
         data = reply.json()
         text = data.get("prompt") if isinstance(data, dict) else None
         return text if isinstance(text, str) else None
-
-    def _cache_counters(self, text: str) -> CacheCounters | None:
-        # prompt_tokens_total counts only what was computed: with the cached ones it is all of the prompts.
-        computed = total(text, "llamacpp:prompt_tokens_total")
-        hit = total(text, "llamacpp:prompt_tokens_cached_total")
-        return None if computed is None or hit is None else CacheCounters(computed + hit, hit)
-
-    def _queue_depth(self, text: str) -> tuple[int, int] | None:
-        running = total(text, "llamacpp:requests_processing")
-        waiting = total(text, "llamacpp:requests_deferred")
-        return None if running is None or waiting is None else (running, waiting)

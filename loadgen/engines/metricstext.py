@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -23,16 +22,9 @@ def samples(text: str) -> Iterator[tuple[str, str, float]]:
                 continue
 
 
-def total(text: str, *names: str) -> int | None:
-    """The sum over all label sets of the first of `names` that is there, as a whole number; else None.
-
-    vLLM writes one line per engine process (data parallel); names changed between its versions.
-    """
-    found: dict[str, float] = {}
-    for name, _, value in samples(text):
-        if name in names and math.isfinite(value):
-            found[name] = found.get(name, 0.0) + value
-    return next((int(found[name]) for name in names if name in found), None)
+def label(written: str, name: str) -> str | None:
+    """One label of a line, from its labels as `samples` gives them."""
+    return next((value for found, value in _LABEL.findall(written) if found == name), None)
 
 
 def labels(text: str, name: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from .control import Control, Reply
 from .decode import count, decode_chunk
 from .errors import EngineError, clean, error_in, http_error_text
 from .info import CacheCounters, EngineInfo, Health
+from .metricnames import engine_fields
 
 Counting = Literal["tokenizer", "generation", "none"]
 
@@ -209,21 +210,24 @@ class OpenAIEngine:
         reply = self._control.get("/metrics")
         return reply.body.decode("utf-8", "replace") if reply.ok else None
 
-    def cache_counters(self) -> CacheCounters | None:
-        """The prefix cache's counters; None if the server does not tell."""
-        text = None if self.kind == "openai" else self.metrics_text()
-        return None if text is None else self._cache_counters(text)
+    def cache_counters(self, text: str | None = None) -> CacheCounters | None:
+        """The prefix cache's counters; None if the server does not tell. `text` is a /metrics text that
+        somebody else has fetched: while one is scraping the server, nobody else should."""
+        fields = self._fields(text)
+        queried, hit = fields.get("cache_queries_total"), fields.get("cache_hits_total")
+        return None if queried is None or hit is None else CacheCounters(int(queried), int(hit))
 
-    def _cache_counters(self, text: str) -> CacheCounters | None:
-        return None
+    def queue_depth(self, text: str | None = None) -> tuple[int, int] | None:
+        """(running, waiting) requests as the server counts them; None if it does not tell. `text` as in
+        cache_counters."""
+        fields = self._fields(text)
+        running, waiting = fields.get("running"), fields.get("waiting")
+        return None if running is None or waiting is None else (int(running), int(waiting))
 
-    def queue_depth(self) -> tuple[int, int] | None:
-        """(running, waiting) requests as the server counts them; None if it does not tell."""
-        text = None if self.kind == "openai" else self.metrics_text()
-        return None if text is None else self._queue_depth(text)
-
-    def _queue_depth(self, text: str) -> tuple[int, int] | None:
-        return None
+    def _fields(self, text: str | None) -> dict[str, float]:
+        if text is None and self.kind != "openai":
+            text = self.metrics_text()
+        return engine_fields(text, self.spec.model) if text else {}
 
     # Sentences.
 

@@ -13,8 +13,8 @@ from loadgen.workload.prompt import Prompt
 from .control import Reply
 from .decode import count
 from .errors import clean
-from .info import CacheCounters, EngineInfo, Health
-from .metricstext import labels, total
+from .info import EngineInfo, Health
+from .metricstext import labels
 from .openai import COUNT_S, OpenAIEngine
 
 
@@ -81,12 +81,3 @@ class VllmEngine(OpenAIEngine):
             raise self._refused(reply, "/tokenize")
         data = reply.json()
         return count(data.get("count")) if isinstance(data, dict) else None
-
-    def _cache_counters(self, text: str) -> CacheCounters | None:
-        queried = total(text, "vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total")
-        hit = total(text, "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")
-        return None if queried is None or hit is None else CacheCounters(queried, hit)
-
-    def _queue_depth(self, text: str) -> tuple[int, int] | None:
-        running, waiting = total(text, "vllm:num_requests_running"), total(text, "vllm:num_requests_waiting")
-        return None if running is None or waiting is None else (running, waiting)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loadgen.engines.metricstext import labels, samples, total
+from loadgen.engines.metricstext import label, labels, samples
 from tests.support.captures import capture
 
 TEXT = """# HELP a_total Some.
@@ -18,13 +18,21 @@ e{x="1"} +Inf\r
 
 
 def test_values() -> None:
-    assert total(TEXT, "a_total") == 7
-    assert total(TEXT, "b") == 1000
-    assert total(TEXT, "c") == 5
-    assert total(TEXT, "d") is None
-    assert total(TEXT, "nothing") is None
-    assert total(TEXT, "nothing", "b") == 1000
-    assert len(list(samples(TEXT))) == 6
+    found = list(samples(TEXT))
+    assert [(name, value) for name, _, value in found[:4]] == [
+        ("a_total", 3.0),
+        ("a_total", 4.0),
+        ("b", 1000.0),
+        ("c", 5.0),
+    ]
+    assert [name for name, _, _ in found] == ["a_total", "a_total", "b", "c", "d", "e"]
+    assert found[1][1] == '{engine="1",model="m"}'
+
+
+def test_one_label() -> None:
+    assert label('{engine="1",model="m"}', "model") == "m"
+    assert label('{engine="1",model="m"}', "odel") is None
+    assert label("", "model") is None
 
 
 def test_labels() -> None:
@@ -32,10 +40,6 @@ def test_labels() -> None:
     assert labels(TEXT, "nothing") == {}
 
 
-def test_captured_metrics() -> None:
-    llama = capture("llamacpp", "get_metrics").exchanges[0].http().body.decode()
-    assert total(llama, "llamacpp:requests_processing") == 1
-    assert total(llama, "llamacpp:prompt_tokens_cached_total") == 1451
+def test_captured_labels() -> None:
     vllm = capture("vllm", "get_metrics").exchanges[0].http().body.decode()
-    assert total(vllm, "vllm:num_requests_running") == 0
     assert labels(vllm, "vllm:cache_config_info")["kv_cache_size_tokens"] == "46592"
