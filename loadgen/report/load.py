@@ -24,7 +24,8 @@ class EngineData:
 
 @dataclass
 class RunData:
-    """A run as read. `state` is complete, failed or interrupted; `warnings` tell what could not be read."""
+    """A run as read. `state` is complete, failed or interrupted; `events` are those of events.jsonl;
+    `warnings` tell what could not be read."""
 
     name: str
     scenario: str
@@ -32,6 +33,7 @@ class RunData:
     manifest: Manifest | None
     engines: dict[str, EngineData]
     warnings: list[str] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
 
 
 def load_run(run: RunDir) -> RunData:
@@ -67,7 +69,7 @@ def load_run(run: RunDir) -> RunData:
         )
         engines[name] = EngineData(columns, turns, examples.get(name, {}))
     scenario = (manifest.scenario if manifest else "") or scenario or run.name.partition("_")[2] or run.name
-    return RunData(run.name, scenario, state, manifest, engines, warnings)
+    return RunData(run.name, scenario, state, manifest, engines, warnings, events)
 
 
 def _read_events(run: RunDir) -> tuple[list[dict[str, Any]], list[str]]:

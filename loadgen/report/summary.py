@@ -51,7 +51,11 @@ class RunSummary:
 
 def summarise_run(run: RunDir) -> RunSummary:
     """Read and summarise one run. Raises StoreError."""
-    data = load_run(run)
+    return summarise_data(load_run(run))
+
+
+def summarise_data(data: RunData) -> RunSummary:
+    """Summarise a run that has been read."""
     manifest = data.manifest
     infos = manifest.engines if manifest else []
     simulated = {str(i.get("name")) for i in infos if i.get("simulated") is True}
@@ -152,6 +156,7 @@ __all__ = [
     "Totals",
     "compute",
     "summarise",
+    "summarise_data",
     "summarise_run",
     "to_json",
     "write_summary",

@@ -1,0 +1,1 @@
+"""Where results are delivered to: InfluxDB, from the run directory."""

@@ -1,0 +1,144 @@
+"""derived.jsonl: the points that exist only when a run is over, made from its journals any time.
+
+    {"measurement": "llm_window", "time_ns": 1796056862000000000,
+     "tags": {"run": "...", "engine": "vllm", ...}, "fields": {"tokens": 381.0, ...}}
+
+llm_window (exact, for every second and engine), llm_window_aligned and run_summary; docs/schema.md says what
+their fields mean. A run that was killed gives the points of what there is of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from loadgen.metrics.seconds import LONGEST_S, SECOND_NS
+from loadgen.report.load import RunData, load_run
+from loadgen.report.summary import summarise_data
+from loadgen.sinks.derive_summary import summary_rows
+from loadgen.sinks.derive_windows import aligned_rows, window_rows
+from loadgen.store.errors import StoreError
+from loadgen.store.events import RUN_END, RUN_START
+from loadgen.store.jsonl import Damage, read_rows
+from loadgen.store.rundir import RunDir
+
+DERIVED = "derived.jsonl"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all points of a run share. `models` is by engine."""
+
+    run: str
+    scenario: str
+    host: str
+    models: Mapping[str, str]
+    start_ns: int
+
+    def point(self, measurement: str, time_ns: int, fields: Mapping[str, Any], **tags: str) -> bytes:
+        named = {"run": self.run, "scenario": self.scenario, **tags}
+        row = {
+            "measurement": measurement,
+            "time_ns": time_ns,
+            "tags": {k: v for k, v in named.items() if v},
+            "fields": {k: v for k, v in fields.items() if v is not None},
+        }
+        return orjson.dumps(row) + b"\n"
+
+
+def write_derived(run: RunDir) -> Path:
+    """Make the run's derived.jsonl and put it in place in one step; its path. Raises StoreError."""
+    path = run.path / DERIVED
+    part = path.with_name(f".{DERIVED}.{os.getpid()}")
+    data = load_run(run)
+    try:
+        with open(part, "wb") as f:
+            f.writelines(_lines(run, data))
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(part, path)
+    except OSError as e:
+        raise StoreError(f"{path} cannot be written: {e.strerror or e}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _lines(run: RunDir, data: RunData) -> Iterator[bytes]:
+    context = context_of(data)
+    summary = summarise_data(data)
+    for name, metric, fields in summary_rows(data, summary):
+        yield context.point("run_summary", context.start_ns, fields, engine=name, metric=metric)
+    workers = _live_workers(run)
+
+    def windows(measurement: str, rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> Iterator[bytes]:
+        for t_ns, engine, worker, fields in rows:
+            tags = {"engine": engine, "model": context.models.get(engine, ""), "host": context.host}
+            yield context.point(measurement, t_ns, fields, **tags, worker=worker)
+
+    if data.engines:
+        yield from windows("llm_window", window_rows(data.engines, workers).rows(_course(data)))
+        yield from windows("llm_window_aligned", aligned_rows(data.engines, context.start_ns, workers))
+
+
+def context_of(data: RunData) -> Context:
+    """The run's tags and start, from its manifest; what that lacks from its events and records."""
+    manifest = data.manifest
+    starts = [t.start_ns for e in data.engines.values() for t in e.turns if t.start_ns]
+    first = next((e.get("t_ns") for e in data.events if e.get("kind") == RUN_START), None)
+    start_ns = (manifest.start_ns if manifest else 0) or first or min(starts, default=0)
+    return Context(
+        run=(manifest.run if manifest else "") or data.name,
+        scenario=data.scenario,
+        host=str((manifest.host if manifest else {}).get("name") or ""),
+        models={str(e["name"]): str(e.get("model") or "") for e in manifest.engines if e.get("name")}
+        if manifest
+        else {},
+        start_ns=start_ns if isinstance(start_ns, int) else 0,
+    )
+
+
+def _course(data: RunData) -> range:
+    """The whole seconds from the run's start to its end, or to the last that is known of it.
+
+    The length is the monotonic clock's, so a clock that is set doesn't make a run of years.
+    """
+    events = [e for e in data.events if isinstance(e.get("t_ns"), int)]
+    start = next((e for e in events if e.get("kind") == RUN_START), None)
+    if start is None:
+        return range(0)
+    last = next((e for e in events if e.get("kind") == RUN_END), events[-1])
+    length_ns = last["t_ns"] - start["t_ns"]
+    if isinstance(start.get("mono_ns"), int) and isinstance(last.get("mono_ns"), int):
+        length_ns = last["mono_ns"] - start["mono_ns"]
+    if not 0 <= length_ns <= LONGEST_S * SECOND_NS:
+        return range(0)
+    begin = start["t_ns"] // SECOND_NS * SECOND_NS
+    return range(begin, start["t_ns"] + length_ns + 1, SECOND_NS)
+
+
+def _live_workers(run: RunDir) -> set[str]:
+    """Workers that kept live windows: their provisional points are replaced though they sent nothing."""
+    workers: set[str] = set()
+    for path in sorted(run.path.glob("windows*.jsonl")):
+        for row in read_rows(path, Damage()):
+            workers.add(str(row.get("worker") or "local"))
+    return workers
+
+
+def main() -> None:
+    """`python -m loadgen.sinks.derive RUN_DIRECTORY`"""
+    try:
+        print(write_derived(RunDir.open(Path(sys.argv[1]))))
+    except StoreError as e:
+        sys.exit(f"loadgen: {e}")
+
+
+if __name__ == "__main__":
+    main()
