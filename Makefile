@@ -1,7 +1,7 @@
 # `make` alone lists what there is to do.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo demo-real test-engines bench engines clean
+.PHONY: help setup test demo demo-real test-engines bench engines env clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -44,6 +44,9 @@ bench: $(READY)  ## cost and accuracy of the generator, side by side with other 
 
 engines: $(LLAMACPP) $(VLLM)  ## install both real servers into .cache and run nothing
 	@$(PY) scripts/real_engines.py status
+
+env:  ## .env with fresh random secrets, for docker compose (an existing one is left as it is)
+	@$${PYTHON:-python3} scripts/make_env.py
 
 clean:  ## remove what was built or installed here; your runs stay
 	rm -rf $(VENV) .cache build dist benchmarks/build benchmarks/out

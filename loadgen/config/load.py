@@ -14,6 +14,7 @@ from loadgen.config.base import ConfigError, Model
 from loadgen.config.engine import KINDS, EngineSpec
 from loadgen.config.influxdb import InfluxdbSpec
 from loadgen.config.settings import CONFIG_FILE, Settings
+from loadgen.config.telemetry import TelemetrySpec
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,6 +25,7 @@ DEFAULT_ENGINES = (
     ("vllm", "vllm", "http://127.0.0.1:8000", "VLLM_URL"),
     ("llamacpp", "llamacpp", "http://127.0.0.1:8001", "LLAMACPP_URL"),
 )
+AGENTS_ENV = "LOADGEN_TELEMETRY_AGENTS"
 INFLUXDB_ENV = {"url": "INFLUXDB_URL", "org": "INFLUXDB_ORG", "bucket": "INFLUXDB_BUCKET"}
 # Fields that are the program's own to set.
 _NOT_IN_FILE = {"scenario"}
@@ -95,6 +97,11 @@ def load_settings(
         base = table if isinstance(table, dict) else {}
         _build(InfluxdbSpec, {**base, **influxdb}, " and ".join(INFLUXDB_ENV[key] for key in influxdb))
         _merge(values, {"influxdb": influxdb})
+
+    agents = tuple(part.strip() for part in env.get(AGENTS_ENV, "").split(",") if part.strip())
+    if agents:
+        _build(TelemetrySpec, {"agents": agents}, AGENTS_ENV)
+        _merge(values, {"telemetry": {"agents": agents}})
 
     flag_values = {k: v for k, v in (flags or {}).items() if v is not None}
     texts = [t for t in flag_values.pop("engines", []) or [] if t.strip()]

@@ -68,3 +68,16 @@ def test_telemetry_is_automatic_and_its_lists_are_checked(tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match="not an address"):
         settings(tmp_path, telemetry={"agents": ("gpuhost",)})
     assert TelemetrySpec(agents=("http://gpu:9467/",)).agents == ("http://gpu:9467",)
+
+
+def test_agents_come_from_the_environment_too(tmp_path: Path) -> None:
+    text = '[telemetry]\nagents = ["http://gpu0:9467"]\ngpu = "off"\n'
+    env = {"LOADGEN_TELEMETRY_AGENTS": "http://gpu1:9467, http://gpu2:9467/"}
+    spec = settings(tmp_path, text, env).telemetry
+    assert spec.agents == ("http://gpu1:9467", "http://gpu2:9467")
+    assert spec.gpu == "off"
+    assert settings(tmp_path, text, {"LOADGEN_TELEMETRY_AGENTS": ""}).telemetry.agents == (
+        "http://gpu0:9467",
+    )
+    with pytest.raises(ConfigError, match=r"LOADGEN_TELEMETRY_AGENTS: agents: 'gpu1' is not an address"):
+        settings(tmp_path, env={"LOADGEN_TELEMETRY_AGENTS": "gpu1"})
