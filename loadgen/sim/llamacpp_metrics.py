@@ -7,7 +7,8 @@ from loadgen.sim.model import Scheduler
 
 
 def llama_metrics(s: Scheduler, gauges: Gauges) -> str:
-    """The whole page; asking for it starts the throughput gauges anew."""
+    """The whole page; asking for it starts the throughput gauges anew. As in the real server, the tokens of
+    an answer are counted when it has ended, all at once."""
     st = s.stats
     prompt_speed, output_speed = gauges.scrape(s)
     out: list[str] = []
@@ -28,8 +29,8 @@ def llama_metrics(s: Scheduler, gauges: Gauges) -> str:
     )
     counter("prompt_tokens_cached_total", "Number of prompt tokens reused from the cache", st.cached_tokens)
     counter("prompt_seconds_total", "Total time spent processing prompts", round(st.prompt_s, 3))
-    counter("tokens_predicted_total", "Number of generation tokens processed", st.output_tokens)
-    counter("tokens_predicted_seconds_total", "Total time spent generating tokens", round(st.output_s, 3))
+    counter("tokens_predicted_total", "Number of generation tokens processed", st.ended_tokens)
+    counter("tokens_predicted_seconds_total", "Total time spent generating tokens", round(st.ended_s, 3))
     counter(
         "n_decode_total",
         "Total number of llama_decode() calls, excluding speculative decoding and multimodal decoding",

@@ -163,9 +163,9 @@ class Gauges:
     def scrape(self, s: Scheduler) -> tuple[float, float]:
         st = s.stats
         p, ps, o, os_ = self._seen
-        self._seen = (st.prompt_tokens, st.prompt_s, st.output_tokens, st.output_s)
-        prompt_s, output_s = st.prompt_s - ps, st.output_s - os_
+        self._seen = (st.prompt_tokens, st.prompt_s, st.ended_tokens, st.ended_s)
+        prompt_s, output_s = st.prompt_s - ps, st.ended_s - os_
         return (
             (st.prompt_tokens - p) / prompt_s if prompt_s else 0.0,
-            (st.output_tokens - o) / output_s if output_s else 0.0,
+            (st.ended_tokens - o) / output_s if output_s else 0.0,
         )

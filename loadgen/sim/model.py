@@ -101,14 +101,16 @@ class Event:
 
 @dataclass
 class Stats:
-    """Counters since the start, for /metrics."""
+    """Counters since the start, for /metrics. `ended_tokens` and `ended_s` are of sequences that have ended:
+    their tokens, and the time from the first to the last of each."""
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     queried_tokens: int = 0
     prompt_s: float = 0.0
     output_tokens: int = 0
-    output_s: float = 0.0
+    ended_tokens: int = 0
+    ended_s: float = 0.0
     steps: int = 0
     busy: int = 0
     longest: int = 0
@@ -211,8 +213,6 @@ class Scheduler:
         self.stats.busy += len(self.running)
         if prefill:
             self.stats.prompt_s += took
-        else:
-            self.stats.output_s += took
 
     def _chunk(self, job: Job, budget: int, prefill: list[tuple[Job, int]]) -> int:
         leader = job.follows
@@ -306,6 +306,9 @@ class Scheduler:
 
     def _end(self, job: Job) -> None:
         job.done = True
+        if job.first is not None and job.last is not None:
+            self.stats.ended_tokens += job.sent
+            self.stats.ended_s += job.last - job.first
         if job.held is not None:
             self.memory.release(job.held, job.tokens())
             job.held = None

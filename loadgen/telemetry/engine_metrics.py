@@ -19,7 +19,7 @@ from loadgen.engines.errors import EngineError
 from loadgen.telemetry.engine_rows import EngineRows
 
 CONNECT_S = 2.0
-READ_S = 5.0
+READ_S = 4.0
 # A server without metrics, or one that refuses the key, is asked again only this often.
 RARELY_S = 15.0
 _RARE = frozenset({"missing", "auth", "config"})
