@@ -41,6 +41,7 @@ class EngineScraper(Protocol):
 
     def start(self) -> None: ...
     def scrape_now(self, name: str) -> str | None: ...
+    def problem(self, name: str) -> str | None: ...
     def stop(self) -> None: ...
 
 
@@ -133,10 +134,8 @@ def _answer(stdin: BinaryIO, stdout: BinaryIO, hub: Hub, scraper: EngineScraper 
 def _scrape(scraper: EngineScraper | None, name: str) -> dict[str, Any]:
     if scraper is None:
         return {"engine": name, "text": None, "error": "engine metrics are off"}
-    try:
-        return {"engine": name, "text": scraper.scrape_now(name)}
-    except Exception as e:  # the conversation goes on: a line for each command
-        return {"engine": name, "text": None, "error": f"{type(e).__name__}: {e}"}
+    text = scraper.scrape_now(name)
+    return {"engine": name, "text": text, **({} if text is not None else {"error": scraper.problem(name)})}
 
 
 def _say(stdout: BinaryIO, message: dict[str, Any]) -> None:

@@ -62,7 +62,8 @@ def load() -> ModuleType:
     except Exception as e:
         text = _NO_LIBRARY.get(_code(e)) or f"the NVIDIA driver cannot be used: {_said(e)}"
         raise NvmlError(text) from None
-    return pynvml
+    module: ModuleType = pynvml
+    return module
 
 
 def open_devices(nvml: ModuleType, wanted: Iterable[int] = ()) -> tuple[list[Device], list[str]]:

@@ -15,8 +15,8 @@ Write = Callable[[Mapping[str, Any]], None]
 
 
 class RowFile:
-    """`write(row)` from any thread. Raises StoreError where the file cannot be made; see LineWriter for a disk
-    that fills up later."""
+    """`write(row)` from any thread. Raises StoreError where the file cannot be made; LineWriter says what
+    becomes of rows when the disk fills up later."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

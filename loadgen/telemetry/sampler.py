@@ -1,5 +1,5 @@
-"""Sampling the GPUs of this machine: two threads a GPU, so that neither a slow call nor a stuck driver holds up
-the other GPUs, and 20 ms of PCIe counters are not in every sample."""
+"""Sampling the GPUs of this machine: two threads a GPU, so that neither a slow call nor a stuck driver holds
+up the other GPUs, and the 40 ms of PCIe counters are not in every sample."""
 
 from __future__ import annotations
 
@@ -167,9 +167,7 @@ class _Gpu:
         if self._owner and values.get("processes"):
             values["processes"] = self._owner(values["processes"])
         slow, self._new_slow = self._new_slow, {}
-        row = sample_row(
-            t_ns, self._host, self.index, {**values, **slow}, source=NVML, cost_ms=cost_ms
-        )
+        row = sample_row(t_ns, self._host, self.index, {**values, **slow}, source=NVML, cost_ms=cost_ms)
         self.last = row
         self._write(row)
         self._notes()

@@ -1,14 +1,15 @@
 """NVML without a GPU: a module named pynvml that replays a recording. Put its folder first on PYTHONPATH.
 
-The recording (FAKENVML_RECORDING, default tests/fixtures/nvml/h200.jsonl: 3 s idle, 12 s under load at the power
-cap, 6 s idle) plays in real time from nvmlInit on and then again from its start; its energy goes on counting.
+The recording (FAKENVML_RECORDING, default tests/fixtures/nvml/h200.jsonl: idle until 6.5 s, under load at the
+power cap until 19 s, idle until 24 s) plays in real time from nvmlInit on and then again from its start; its
+energy goes on counting.
 
     FAKENVML_GPUS          how many there are, all the same but for index and UUID (1)
     FAKENVML_CALL_MS       what each device call costs at least (0)
     FAKENVML_START_S       where in the recording to begin (0)
     FAKENVML_UNSUPPORTED   calls that answer Not Supported, separated by commas
-    FAKENVML_ERRORS        call=code[@GPU][#SECONDS], separated by commas: that error, on that GPU only, from so
-                           many seconds after nvmlInit on; nvmlInit=12 is a machine without a driver
+    FAKENVML_ERRORS        call=code[@GPU][#SECONDS], separated by commas: that error, on that GPU only, from
+                           so many seconds after nvmlInit on; nvmlInit=12 is a machine without a driver
     FAKENVML_HANG          call[@GPU][#SECONDS], the same for calls that never come back
     FAKENVML_PIDS          process numbers to report instead of the recording's, separated by commas
 """
@@ -74,9 +75,9 @@ def _rules(name: str, call: str, gpu: int | None) -> list[str]:
         rule, _, after_s = rule.partition("#")
         rule, _, only = rule.partition("@")
         named, _, value = rule.partition("=")
-        if named == call and (not only or int(only) == gpu):
-            if not after_s or (_state.began and time.monotonic() - _state.began >= float(after_s)):
-                out.append(value)
+        due = not after_s or (_state.began and time.monotonic() - _state.began >= float(after_s))
+        if named == call and due and (not only or int(only) == gpu):
+            out.append(value)
     return out
 
 
