@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen.metrics.columns import ColumnBuilder, Columns
+from loadgen.metrics.server_concurrency import Gauge
 from loadgen.metrics.turns import Turn, find_turns
 from loadgen.store import Damage, Manifest, RunDir
 from loadgen.store.journal import read_once
@@ -15,11 +16,13 @@ from loadgen.store.manifest import COMPLETE, FAILED, INTERRUPTED, RUNNING
 
 @dataclass
 class EngineData:
-    """What one engine's part of a run left. `examples` has one error text for each kind of failure."""
+    """What one engine's part of a run left. `examples` has one error text for each kind of failure; `gauge`
+    is what the server said of its requests, None if nobody asked it."""
 
     columns: Columns
     turns: list[Turn]
     examples: dict[str, str]
+    gauge: Gauge | None = None
 
 
 @dataclass
@@ -50,6 +53,8 @@ def load_run(run: RunDir) -> RunData:
     warnings += event_warnings
     builders, examples, journal_warnings, scenario = _read_journals(run)
     warnings += journal_warnings
+    gauges, gauge_warnings = _read_gauges(run)
+    warnings += gauge_warnings
 
     state = manifest.state if manifest else COMPLETE
     if state == RUNNING or manifest is None:
@@ -67,7 +72,7 @@ def load_run(run: RunDir) -> RunData:
             turn_requests=turn_requests if isinstance(turn_requests, int) else None,
             run_complete=state not in (INTERRUPTED, FAILED),
         )
-        engines[name] = EngineData(columns, turns, examples.get(name, {}))
+        engines[name] = EngineData(columns, turns, examples.get(name, {}), gauges.get(name))
     scenario = (manifest.scenario if manifest else "") or scenario or run.name.partition("_")[2] or run.name
     return RunData(run.name, scenario, state, manifest, engines, warnings, events)
 
@@ -77,6 +82,18 @@ def _read_events(run: RunDir) -> tuple[list[dict[str, Any]], list[str]]:
         return [], ["there is no events.jsonl: turns begin and end with their requests"]
     damage = Damage()
     return list(read_rows(run.events_path, damage)), damage.sentences()
+
+
+def _read_gauges(run: RunDir) -> tuple[dict[str, Gauge], list[str]]:
+    path = run.path / "engine.jsonl"
+    if not path.exists():
+        return {}, []
+    damage = Damage()
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in read_rows(path, damage):
+        if isinstance(engine := row.get("engine"), str) and "running" in row:
+            rows.setdefault(engine, []).append({k: row.get(k) for k in ("t_ns", "running", "waiting")})
+    return {name: Gauge.of(some) for name, some in rows.items()}, damage.sentences()
 
 
 def _read_journals(

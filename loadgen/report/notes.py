@@ -85,4 +85,11 @@ def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
             f"Little's residual is {number(window['littles_residual'])}: concurrency, rate and time in "
             "flight don't fit together, so distrust this run's throughput and concurrency"
         )
+    if window.get("server_concurrency_contradicts"):
+        theirs, ours = window["server_concurrency"], window["concurrency"] or 0.0
+        why = "others use it too" if theirs > ours else "something holds requests back before they reach it"
+        out.append(
+            f"the server counted {number(theirs)} requests running and waiting where {number(ours)} were in "
+            f"flight from here: {why}, or it is not the server that was measured"
+        )
     return out

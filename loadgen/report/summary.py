@@ -22,6 +22,7 @@ import numpy as np
 from loadgen.metrics import METRICS
 from loadgen.metrics.counts import count
 from loadgen.metrics.percentiles import describe
+from loadgen.metrics.server_concurrency import server_concurrency
 from loadgen.metrics.window import Totals, measure_turn, total
 from loadgen.record import OK, WARMUP
 from loadgen.report.load import EngineData, RunData, load_run
@@ -141,6 +142,12 @@ def summarise_engine(
             for turn, sums in parts
         ],
     }
+    seen = server_concurrency(engine.gauge, used) if engine.gauge else None
+    if seen is not None:
+        figures["window"]["server_concurrency"] = seen.mean
+        figures["window"]["server_concurrency_contradicts"] = seen.contradicts(
+            figures["window"]["concurrency"] or 0.0
+        )
     if not complete:
         figures["incomplete"] = True
     if state == INTERRUPTED:

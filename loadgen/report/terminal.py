@@ -145,10 +145,14 @@ def _rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list
     def window(label: str, unit: str, key: str) -> tuple[str, list[str]]:
         return f"{label:<{LABEL - 6}}{unit:>6}", each(lambda e: _one(number(e["window"][key])))
 
+    server = []
+    if any("server_concurrency" in e["window"] for e in everyone):
+        server = [("in the server", each(lambda e: _one(number(e["window"].get("server_concurrency")))))]
     rows += [
         window("throughput", "tok/s", "throughput_tokens_per_s"),
         window("requests", "1/s", "requests_per_s"),
         window("concurrency", "", "concurrency"),
+        *server,
         ("Little's residual", each(lambda e: _one(_share(e["window"]["littles_residual"])))),
         ("turns complete", each(lambda e: _turns(e["window"]))),
         ("output as asked", each(lambda e: _as_asked(e["counts"]))),

@@ -24,9 +24,11 @@ def make_run(
     turns: Iterable[tuple[str, int, float, float, bool]] = (("e", 0, 0.0, 10.0, True),),
     state: str = "complete",
     notes: Iterable[str] = (),
+    in_server: Iterable[tuple[float, int, int]] = (),
     **settings: Any,
 ) -> RunDir:
-    """`turns` are (engine, turn, start, end, complete), in seconds from T0."""
+    """`turns` are (engine, turn, start, end, complete), in seconds from T0; `in_server` are (time, running,
+    waiting) of the engine e, in its own words."""
     run = RunDir.create(runs_dir, scenario, suite)
     run.journal_path.write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in rows))
     events = EventsWriter(run.events_path)
@@ -42,4 +44,7 @@ def make_run(
     )
     manifest.settings = settings
     manifest.write(run.manifest_path)
+    if in_server:
+        rows = ({"t_ns": T0 + int(t * S), "engine": "e", "running": r, "waiting": w} for t, r, w in in_server)
+        (run.path / "engine.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in rows))
     return run

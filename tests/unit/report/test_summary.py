@@ -58,6 +58,22 @@ def test_five_requests_by_hand(tmp_path: Path) -> None:
     assert not {"incomplete", "interrupted", "simulated"} & out.keys()
 
 
+def test_what_the_server_counted_itself(tmp_path: Path) -> None:
+    run = make_run(tmp_path, FIVE, in_server=[(t + 0.5, 1, 2 * (t >= 5)) for t in range(12)])
+    window = figures(run)["window"]
+    assert window["concurrency"] == pytest.approx(1.1)
+    assert window["server_concurrency"] == pytest.approx(
+        2.0
+    )  # 5 s of 1 and 5 s of 3; two samples lie outside
+    # It is off by 0.9, and the standard error is 1 / sqrt(10): chance may explain it.
+    assert window["server_concurrency_contradicts"] is False
+    with open(run.path / "engine.jsonl", "ab") as f:
+        f.write(b'{"engine": "e", "error": "away"}\n{"engine": "e", "t_ns"')
+    assert figures(run)["window"] == window
+    assert any("engine.jsonl" in w for w in summarise_run(run).warnings)
+    assert "server_concurrency" not in figures(make_run(tmp_path, FIVE))["window"]
+
+
 def test_counts(tmp_path: Path) -> None:
     common = {"engine": "e", "event_us": [10, 20, 30], "asked_output_tokens": 256, "prompt_tokens": 50}
     rows = [

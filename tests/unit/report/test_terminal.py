@@ -86,6 +86,15 @@ def test_rough_percentiles_and_a_bad_residual_are_explained(text: str) -> None:
     assert "simulated" not in flat
 
 
+@pytest.mark.parametrize(("running", "why"), [(9, "others use it too"), (0, "holds requests back")])
+def test_a_server_that_counts_otherwise(tmp_path: Path, running: int, why: str) -> None:
+    text = shown(make_run(tmp_path, in_server=[(t + 0.5, running, 0) for t in range(10)]))
+    assert line(text, "in the server").split()[-1] == str(number(float(running)))
+    said = " ".join(text.split())
+    assert f"the server counted {number(float(running))} requests running and waiting" in said
+    assert why in said
+
+
 def test_every_table_of_simulated_engines_says_so(tmp_path: Path) -> None:
     suite = Suite.create(tmp_path)
     infos = [{**i, "simulated": True} for i in INFOS] + [{"name": "third", "simulated": True}]
