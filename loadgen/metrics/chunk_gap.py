@@ -31,3 +31,13 @@ class ChunkGap(Metric):
         gaps = gaps[wanted]
         gaps /= 1000.0
         return gaps
+
+    def mean(self, columns: Columns, rows: Bools) -> float | None:
+        """The same as of the samples: the gaps of a stream add up to its length, so none has to be made."""
+        counts = np.diff(columns.starts)
+        streams = np.flatnonzero(rows & (counts > 1))
+        gaps = int((counts[streams] - 1).sum())
+        if not gaps:
+            return None
+        last = columns.event_us[columns.starts[1:][streams] - 1].astype(np.float64)
+        return float((last - columns.event_us[columns.starts[:-1][streams]]).sum()) / gaps / 1000.0

@@ -12,6 +12,7 @@ class Connect(Metric):
     name = "connect_ms"
     title = "connect"
     unit = "ms"
+    higher_is_better = None
 
     def samples(self, columns: Columns, rows: Bools) -> Floats:
         return present(columns.number["connect_ms"][rows])

@@ -12,6 +12,7 @@ class DecodeSpeed(Metric):
     name = "decode_tokens_per_s"
     title = "decode speed"
     unit = "tok/s"
+    higher_is_better = True
 
     def samples(self, columns: Columns, rows: Bools) -> Floats:
         tpot = present(columns.number["tpot_ms"][rows])

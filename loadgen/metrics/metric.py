@@ -14,17 +14,24 @@ class Metric(ABC):
     """One figure of which every request (or gap) gives a sample; the subclass's docstring is its definition.
 
     `name` is the key in the journal, the JSON summary and the report; its suffix is its unit. An `optional`
-    metric is left out of a summary where it has no samples.
+    metric is left out of a summary where it has no samples. `higher_is_better` is None for what says
+    something of the generator or the network: no engine is better by it.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     unit: ClassVar[str]
     optional: ClassVar[bool] = False
+    higher_is_better: ClassVar[bool | None] = False
 
     @abstractmethod
     def samples(self, columns: Columns, rows: Bools) -> Floats:
         """The samples of the rows that the mask picks: a new array, in any order, without NaN."""
+
+    def mean(self, columns: Columns, rows: Bools) -> float | None:
+        """The mean of the samples, None of none."""
+        samples = self.samples(columns, rows)
+        return float(samples.mean()) if len(samples) else None
 
 
 def present(values: Floats) -> Floats:

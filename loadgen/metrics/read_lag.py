@@ -12,6 +12,7 @@ class ReadLag(Metric):
     name = "read_lag_ms"
     title = "read lag"
     unit = "ms"
+    higher_is_better = None
 
     def samples(self, columns: Columns, rows: Bools) -> Floats:
         return present(columns.number["read_lag_ms"][rows])

@@ -12,6 +12,7 @@ class SendLag(Metric):
     name = "send_lag_ms"
     title = "send lag"
     unit = "ms"
+    higher_is_better = None
 
     def samples(self, columns: Columns, rows: Bools) -> Floats:
         return present(columns.number["send_lag_ms"][rows])

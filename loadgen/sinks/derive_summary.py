@@ -1,27 +1,30 @@
-"""The run_summary points of a run: one for each engine and figure."""
+"""The run_summary points of a run: one for each engine and figure, with its ratio to the other engine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from loadgen.compare import FIGURES, Comparison, compare_engines, engine_blocks
 from loadgen.metrics import METRICS
 from loadgen.report.load import RunData
 from loadgen.report.summary import RunSummary
 
 STATISTICS = ("mean", "p50", "p95", "p99")
-WINDOW = {
-    "throughput_tokens_per_s": True,
-    "requests_per_s": True,
-    "concurrency": None,
-}
+WINDOW = ("throughput_tokens_per_s", "requests_per_s", "concurrency")
 FAILURES = "failures"
+DIRECTION = {figure.name: figure.higher_is_better for figure in FIGURES}
 
 
 def summary_rows(data: RunData, summary: RunSummary) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(engine, metric, fields). What could not be measured has no point."""
+    comparisons = compare_engines({name: engine_blocks(e) for name, e in data.engines.items()})
     for name, figures in summary.engines.items():
         for metric, fields in _values(figures):
+            if metric in DIRECTION:
+                fields["higher_is_better"] = float(DIRECTION[metric])
+            if (comparison := comparisons.get((name, metric))) is not None:
+                fields |= _ratio(comparison, summary)
             fields["simulated"] = float(bool(figures.get("simulated")))
             yield name, metric, fields
 
@@ -38,3 +41,19 @@ def _values(figures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, {"value": float(figures["window"][name]), "n": requests}
     if requests:
         yield FAILURES, {"value": float(figures["counts"]["failed"]), "n": requests}
+
+
+def _ratio(comparison: Comparison, summary: RunSummary) -> dict[str, Any]:
+    ratio = comparison.ratio
+    verdict = comparison.sentence
+    if simulated := [n for n in (comparison.engine, comparison.baseline) if n in summary.simulated]:
+        verdict += f" (simulated: {', '.join(simulated)})"
+    return {
+        "baseline": comparison.baseline,
+        "ratio": ratio.ratio,
+        "ratio_low": ratio.low,
+        "ratio_high": ratio.high,
+        "blocks": float(ratio.blocks),
+        "better": comparison.better,
+        "verdict": verdict,
+    }

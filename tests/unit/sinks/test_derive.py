@@ -194,3 +194,21 @@ def test_rebuilt_any_time_in_one_step(tmp_path: Path, monkeypatch: pytest.Monkey
         write_derived(run)
     assert (run.path / "derived.jsonl").read_bytes() == first
     assert not list(run.path.glob(".derived*"))
+
+
+def test_each_engine_is_compared_with_the_other(tmp_path: Path) -> None:
+    run = make_run(tmp_path, MANY, turns=TURNS, engines=[{"name": "e", "simulated": True}, {"name": "f"}])
+    (ttft,) = points(run, "run_summary", engine="f", metric="ttft_ms")
+    assert ttft["fields"]["baseline"] == "e"
+    assert ttft["fields"]["ratio"] == pytest.approx(1)
+    assert ttft["fields"]["blocks"] == 2
+    assert "ratio_low" not in ttft["fields"]
+    assert ttft["fields"]["better"] == "not decidable"
+    assert ttft["fields"]["verdict"] == (
+        "not decidable: an interval needs 6 complete blocks, there are 2 (simulated: e)"
+    )
+    assert ttft["fields"]["higher_is_better"] == ttft["fields"]["simulated"] == 0
+    (speed,) = points(run, "run_summary", engine="e", metric="throughput_tokens_per_s")
+    assert (speed["fields"]["higher_is_better"], speed["fields"]["simulated"]) == (1, 1)
+    (concurrency,) = points(run, "run_summary", engine="e", metric="concurrency")
+    assert not {"ratio", "better", "higher_is_better"} & concurrency["fields"].keys()
