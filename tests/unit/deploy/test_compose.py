@@ -102,6 +102,7 @@ def test_the_load_generator_has_few_rights_and_can_reach_the_host(tmp_path: Path
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert "privileged" not in service, name
         assert "user" not in service, name  # the image's ordinary one
+        assert service["uts"] == "host", name  # the `host` of results
     for name in ("locust", "worker", "grafana"):
         assert all_of_them[name]["extra_hosts"] == ["host.docker.internal=host-gateway"], name
 
