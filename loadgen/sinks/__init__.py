@@ -1,1 +1,1 @@
-"""Where results are delivered to: InfluxDB, from the run directory."""
+"""Delivery: from the files of a run directory to InfluxDB, by a process of its own."""
