@@ -15,8 +15,8 @@ T0 = 1_796_056_862_000_000_000
 REQUEST = {
     "run": "r1", "scenario": "concurrency", "engine": "vllm", "model": "Qwen3-8B", "worker": "local",
     "user": 3, "sequence": 12, "turn": 2, "block": 1, "phase": "measure", "pair": 7,
-    "response_id": "chatcmpl-1", "outcome": "ok", "status": 200, "finish_reason": "length", "short_answer": False,
-    "point_ns": T0 + 5,
+    "response_id": "chatcmpl-1", "outcome": "ok", "status": 200, "finish_reason": "length",
+    "short_answer": False, "point_ns": T0 + 5,
     "sent_ns": T0 - 2 * 10**9, "scheduled_ns": T0 - 2 * 10**9 - 500_000, "headers_ms": 1.5, "ttft_ms": 190.25,
     "e2e_ms": 1690.25, "complete_ms": 1691, "tpot_ms": 50.0, "connection_reused": True, "clock_step": False,
     "prompt_tokens": 50, "output_tokens": 31, "asked_output_tokens": 31, "e2e_error_ms": 1.25,
