@@ -87,7 +87,7 @@ class OpenAIEngine:
         return decode_chunk(data)
 
     def http_error_text(self, status: int, body: bytes) -> str:
-        return http_error_text(status, body)
+        return http_error_text(status, self._control.blank(body))
 
     def headers(self) -> dict[str, str]:
         """Authorization and the engine's own headers; EngineError if the key's variable is not set."""

@@ -80,6 +80,10 @@ class Manifest:
             secrets=_secrets(settings),
         )
 
+    def blank(self, text: str) -> str:
+        """The text without any of `secrets`."""
+        return str(_blank(text, self.secrets))
+
     def note(self, text: str) -> None:
         """Add a sentence, once."""
         if text not in self.notes:

@@ -51,11 +51,14 @@ class Run:
         return self.sequence
 
     def write(self, record: RequestRecord) -> None:
+        if record.error_text:  # some servers repeat the key that they refuse
+            record.error_text = self.manifest.blank(record.error_text)
         if not self.closed:
             self.journal.append(record)
 
     def note(self, text: str) -> None:
         """A sentence that belongs to the result: to the manifest, the events and the person at once."""
+        text = self.manifest.blank(text)
         if text not in self.manifest.notes:
             self.manifest.note(text)
             self.events.append("note", text=text)

@@ -16,7 +16,7 @@ from loadgen.config import EngineSpec
 from loadgen.engines import control
 from loadgen.engines.control import Control
 from loadgen.engines.errors import EngineError
-from tests.support.canned import Answer, CannedServer, as_json
+from tests.support.canned import Answer, CannedServer, Seen, as_json
 
 
 @pytest.fixture(autouse=True)
@@ -197,6 +197,21 @@ def test_redirects_are_named_and_not_followed() -> None:
         assert text.endswith(
             "/health redirects to https://elsewhere/health: give the engine the address that it leads to"
         )
+
+
+def test_a_server_that_repeats_a_key_gives_nothing_away() -> None:
+    def repeats(seen: Seen) -> Answer:
+        return as_json(
+            {"error": f"{seen.headers['authorization']} and {seen.headers['x-key']} are wrong"}, 401
+        )
+
+    spec = EngineSpec(
+        name="a", kind="vllm", url="http://h", api_key_env="K", headers={"X-Key": "sk-other", "X-Tier": "a"}
+    )
+    with CannedServer({"/health": repeats}) as server:
+        asked = Control(spec.model_copy(update={"url": server.url}), env={"K": "sk-secret"})
+        assert asked.get("/health").text() == "HTTP 401: Bearer <secret> and <secret> are wrong"
+        assert server.seen[0].headers["authorization"] == "Bearer sk-secret"
 
 
 def test_large_answers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
