@@ -42,6 +42,8 @@ class Settings(Model):
     warmup_requests: int = Field(default=2, ge=0, le=1_000_000)
     warmup_max_s: Seconds = Field(default=30.0, ge=0)
     cooldown_s: Seconds = Field(default=5.0, ge=0)
+    cooldown_max_s: Seconds = Field(default=60.0, ge=0)
+    cooldown_degrees: float = Field(default=5.0, ge=0)
     prompt_tokens: int = Field(default=50, ge=1, le=10_000_000)
     output_tokens: int = Field(default=256, ge=1, le=10_000_000)
     prompt_file: Path | None = None

@@ -23,6 +23,10 @@ LATEST = "latest"
 MANIFEST = "manifest.json"
 JOURNAL = "requests.jsonl"
 EVENTS = "events.jsonl"
+WINDOWS = "windows.jsonl"
+GPU = "gpu.jsonl"
+ENGINE = "engine.jsonl"
+DERIVED = "derived.jsonl"
 SUITE = "suite.json"
 NEWEST = 5
 
@@ -68,6 +72,25 @@ class RunDir:
     @property
     def events_path(self) -> Path:
         return self.path / EVENTS
+
+    @property
+    def windows_path(self) -> Path:
+        """What the generator saw of each engine in each second, provisional."""
+        return self.path / WINDOWS
+
+    @property
+    def gpu_path(self) -> Path:
+        return self.path / GPU
+
+    @property
+    def engine_path(self) -> Path:
+        """The engines' own counters."""
+        return self.path / ENGINE
+
+    @property
+    def derived_path(self) -> Path:
+        """Points for InfluxDB that are computed from the journals when the run is over."""
+        return self.path / DERIVED
 
     @property
     def summary_path(self) -> Path:

@@ -23,12 +23,15 @@ from loadgen.users.lane import Lane
 from loadgen.users.residency import Residency
 from loadgen.users.run import Run
 from loadgen.users.supply import PromptSupply
+from loadgen.users.telemetry import Telemetry
 from loadgen.users.warmup import WarmUp
 from loadgen.workload.arrivals import start_offsets
 from loadgen.workload.prompts import PromptError
 from loadgen.workload.turns import Turn, turn_order
 
 log = logging.getLogger("loadgen")
+
+COOL_POLL_S = 1.0
 
 
 class Director:
@@ -49,6 +52,7 @@ class Director:
         user_count: Callable[[], int],
         want_users: Callable[[int], None],
         end: Callable[[], None],
+        telemetry: Telemetry | None = None,
     ) -> None:
         self.run = run
         self.crew = crew
@@ -72,6 +76,7 @@ class Director:
         self._user_count = user_count
         self._want_users = want_users
         self._end = end
+        self._telemetry = telemetry
         self._greenlet: gevent.Greenlet | None = None
 
     def start(self) -> None:
@@ -140,6 +145,8 @@ class Director:
             self._gather()
         if self.residency is None:
             self._make_prompts()
+        if self._telemetry is not None:
+            self._telemetry.begin()
         for number, turns in enumerate(self.rounds):
             if number:
                 self._cool_down()
@@ -202,6 +209,25 @@ class Director:
             self._enter("cooling down")
             self.run.events.append("cooldown_start", seconds=seconds)
             gevent.sleep(seconds)
+            self._wait_until_cool(seconds)
+
+    def _wait_until_cool(self, waited_s: float) -> None:
+        """Go on waiting, as long as is allowed, while a GPU is hotter than it was at the start: the next
+        engine would have less of its clock."""
+        settings, deadline = self.run.settings, time.monotonic() - waited_s
+        deadline += settings.cooldown_max_s
+        while self._telemetry is not None:
+            rise = self._telemetry.degrees_above_start()
+            if rise is None or rise <= settings.cooldown_degrees:
+                return
+            if time.monotonic() >= deadline:
+                self.run.note(
+                    f"a GPU was still {rise:.0f} C above its temperature at the start after a cool-down of "
+                    f"{settings.cooldown_max_s:g} s: later turns begin hotter than the first"
+                )
+                return
+            self.stage = f"cooling down, {rise:.0f} C above the start"
+            gevent.sleep(COOL_POLL_S)
 
     def _warm_up(self, cold: Sequence[tuple[Turn, Lane]]) -> None:
         self._enter("warming up " + ", ".join(lane.name for _, lane in cold))

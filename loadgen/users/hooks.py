@@ -154,6 +154,7 @@ def on_quitting(**_: Any) -> None:
 def on_quit(**_: Any) -> None:
     """After Locust's own tables, so that ours are what is left on the screen."""
     _state["session"].show_result()
+    _state["session"].wait_for_deliveries()
 
 
 _LISTENERS: tuple[tuple[Any, Callable[..., None]], ...] = (

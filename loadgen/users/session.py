@@ -27,6 +27,7 @@ from loadgen.store.manifest import COMPLETE, FAILED, INTERRUPTED
 from loadgen.stream.client import StreamClient
 from loadgen.stream.reader import Reader
 from loadgen.users.crew import Crew
+from loadgen.users.delivery import Delivery
 from loadgen.users.director import Director
 from loadgen.users.lane import Lane
 from loadgen.users.options import settings_from
@@ -36,7 +37,9 @@ from loadgen.users.residency import Residency
 from loadgen.users.result import show_result
 from loadgen.users.run import Run
 from loadgen.users.supply import PromptSupply
+from loadgen.users.telemetry import Telemetry
 from loadgen.users.user import HOST_HINT, Client, LlmUser, fire_request
+from loadgen.users.windows import WindowWriter
 from loadgen.workload.prompts import PromptError
 
 log = logging.getLogger("loadgen")
@@ -65,6 +68,10 @@ class Session:
         self._over.set()
         self._opened: tuple[Settings, list[Lane], PromptSupply] | None = None
         self._result: Callable[[], None] | None = None
+        self._telemetry: Telemetry | None = None
+        self._delivery: Delivery | None = None
+        self._deliveries: list[gevent.Greenlet] = []
+        self._windows: WindowWriter | None = None
         self._reader: Reader | None = None
 
     @property
@@ -117,6 +124,14 @@ class Session:
         # Without kernel stamps the reader takes the clock after each read, and says so.
         self.run = Run(settings, lanes, clock="kernel" if self._reader.stamps else "read")
         self.measured = 0
+        self._telemetry = Telemetry(self.run)
+        self._delivery = Delivery(self.run)
+        try:
+            self._telemetry.check()
+        except ConfigError as e:
+            self.run.note(str(e))
+            self._close_run(FAILED)
+            raise
         residency = None
         if settings.residency == "exclusive":
             residency = Residency(self.run.dir.path, settings.ready_timeout_s)
@@ -129,6 +144,7 @@ class Session:
             user_count=lambda: self.environment.runner.user_count,
             want_users=self._want_users,
             end=self._end_soon,
+            telemetry=self._telemetry,
         )
         log.info("run directory: %s", self.run.dir.path)
 
@@ -151,6 +167,7 @@ class Session:
         assert self._director is not None
         self.environment.process_exit_code = None
         self._over.clear()
+        self._windows = self._write_windows()
         self._progress = Progress(self._director, self._live_events)
         self._director.start()
 
@@ -184,16 +201,14 @@ class Session:
             self._progress = None
         if director is None or run is None:
             return
+        state = FAILED
         try:
             director.close()
             state = COMPLETE if director.finished else FAILED if director.failure else INTERRUPTED
             if director.failure:
                 run.manifest.note(director.failure)
-            run.close(state)
         finally:
-            for lane in run.lanes:
-                lane.engine.close()
-            self.run = None
+            self._close_run(state)
             self.crew = Crew()
             LlmUser.workplace = self
             self._over.set()
@@ -206,6 +221,23 @@ class Session:
         if not self.headless:
             self.show_result()
 
+    def _close_run(self, state: str) -> None:
+        """Everything that belongs to the run is closed, whatever has become of it."""
+        run = self.run
+        assert run is not None
+        try:
+            if self._windows is not None:
+                self._windows.stop()
+            if self._telemetry is not None:
+                self._telemetry.stop()
+            run.close(state)
+        finally:
+            if self._delivery is not None:
+                self._delivery.end()
+            for lane in run.lanes:
+                lane.engine.close()
+            self.run = self._windows = self._telemetry = None
+
     def quitting(self) -> None:
         """Locust goes down, perhaps in the middle of a run: the run is ended first, as it would be."""
         runner = self.environment.runner
@@ -216,9 +248,19 @@ class Session:
             self.test_stop()
 
     def show_result(self) -> None:
+        """The result of the run that is over, once; then the rest of its delivery."""
         result, self._result = self._result, None
+        delivery, self._delivery = self._delivery, None
         if result is not None:
             result()
+        if delivery is not None and self.headless:
+            delivery.finish()
+        elif delivery is not None:  # the web page goes on meanwhile
+            self._deliveries.append(gevent.spawn(delivery.finish))
+
+    def wait_for_deliveries(self) -> None:
+        """Those of earlier runs of the web page."""
+        gevent.joinall(self._deliveries)
 
     # --- for users and the director ----------------------------------------------------------------------
 
@@ -232,6 +274,8 @@ class Session:
         if run is None:
             return
         run.write(record)
+        if self._windows is not None:
+            self._windows.add(record)
         lane = next((lane for lane in run.lanes if lane.name == record.engine), None)
         if record.phase != WARMUP and record.outcome != CANCELLED:
             self.measured += 1
@@ -241,6 +285,15 @@ class Session:
             fire_request(self.environment, record, run.settings.api, simulated=simulated)
         if run.problem and director is not None:
             director.fail(f"the run is stopped: {run.problem}")
+
+    def _write_windows(self) -> WindowWriter | None:
+        assert self.run is not None
+        names = [lane.name for lane in self.run.lanes]
+        try:
+            return WindowWriter(self.run.dir.windows_path, names, self.crew, self._live_events)
+        except StoreError as e:  # live views lack the generator's part; the run does not
+            self.run.note(str(e))
+            return None
 
     def _want_users(self, number: int) -> None:
         self.environment.runner.start(number, max(self.options.spawn_rate or 1, 1))

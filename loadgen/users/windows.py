@@ -1,0 +1,151 @@
+"""windows.jsonl: what the generator sees in each second, for live views.
+
+A row per engine and whole wall second, from the run's first to its last, also while it is not the engine's
+turn:
+
+    {"t_ns": 1796056862000000000, "engine": "vllm", "worker": "local", "phase": "measure", "turn": 0,
+     "block": 0, "turn_s": 3.2, "measured_s": 1.0, "tokens": 812, "in_flight": 16, "users": 16,
+     "completions": 2, "failures": 0, "read_lag_ms": 0.3, "loop_lag_ms": 0.9, "cpu_percent": 12.5}
+
+`tokens` are raw events, most often one token each, and `in_flight` is as of the second's end: provisional,
+the exact figures come from the journal when the run is over. `read_lag_ms` is the largest of the requests
+that ended in the second, `loop_lag_ms` how late the own timer was, and `cpu_percent` the process's
+share of one core.
+"""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (patches the standard library, must come first)
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gevent
+import orjson
+
+from loadgen.record import CANCELLED, FAILED, MEASURE, WARMUP, RequestRecord
+from loadgen.store.lines import LineWriter
+from loadgen.users.crew import Batch, Crew
+
+log = logging.getLogger("loadgen")
+
+IDLE = "idle"
+SECOND_NS = 1_000_000_000
+
+
+class _Second:
+    """What ended in the second that goes on, for one engine."""
+
+    __slots__ = ("completions", "events", "failures", "read_lag_ms")
+
+    def __init__(self, events: int) -> None:
+        self.events = events  # raw events since the process began, at the second's start
+        self.completions = 0
+        self.failures = 0
+        self.read_lag_ms: float | None = None
+
+
+class WindowWriter:
+    """Writes a row per engine at the end of each second until `stop`.
+
+    `live_events` gives the raw events that have been read of an engine. A disk that is full costs these rows,
+    never the run.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        engines: Sequence[str],
+        crew: Crew,
+        live_events: Callable[[str], int],
+        *,
+        worker: str = "local",
+    ) -> None:
+        self._lines = LineWriter(path)
+        self._engines = list(engines)
+        self._crew = crew
+        self._live = live_events
+        self._worker = worker
+        self._seconds = {name: _Second(live_events(name)) for name in engines}
+        self._cpu_s, self._cpu_at = time.process_time(), time.monotonic()
+        self._start_ns = _floor(time.time_ns())
+        self._greenlet = gevent.spawn(self._main)
+
+    def add(self, record: RequestRecord) -> None:
+        """A request has ended."""
+        second = self._seconds.get(record.engine)
+        if second is None or record.outcome == CANCELLED:
+            return
+        second.completions += 1
+        second.failures += record.outcome == FAILED
+        if record.read_lag_ms is not None:
+            second.read_lag_ms = max(second.read_lag_ms or 0.0, record.read_lag_ms)
+
+    def stop(self) -> None:
+        """Write the second that goes on, as it is."""
+        self._greenlet.kill()
+        self._write(late_ms=0.0)
+        self._lines.close()
+
+    def _main(self) -> None:
+        while True:
+            due_ns = self._start_ns + SECOND_NS
+            gevent.sleep(max(0.0, (due_ns - time.time_ns()) / 1e9))
+            now_ns = time.time_ns()
+            if now_ns < due_ns:  # woken early, or the clock was set back: by more than this is another hour
+                if due_ns - now_ns < 2 * SECOND_NS:
+                    continue
+                self._start_ns = _floor(now_ns)
+                continue
+            self._write(late_ms=(now_ns - due_ns) / 1e6)
+            # A process that was held up for seconds goes on with the second it is in.
+            self._start_ns = max(due_ns, _floor(now_ns))
+
+    def _write(self, late_ms: float) -> None:
+        cpu_s, at = time.process_time(), time.monotonic()
+        cpu_percent = 100 * (cpu_s - self._cpu_s) / max(at - self._cpu_at, 1e-3)
+        self._cpu_s, self._cpu_at = cpu_s, at
+        batches = {b.lane.name: b for b in self._crew.batches}
+        for name in self._engines:
+            events = self._live(name)
+            second, self._seconds[name] = self._seconds[name], _Second(events)
+            row = {
+                "t_ns": self._start_ns,
+                "engine": name,
+                "worker": self._worker,
+                **_stage(batches.get(name), self._start_ns),
+                "tokens": max(0, events - second.events),
+                "completions": second.completions,
+                "failures": second.failures,
+                "loop_lag_ms": round(late_ms, 3),
+                "cpu_percent": round(cpu_percent, 2),
+            }
+            if second.read_lag_ms is not None:
+                row["read_lag_ms"] = second.read_lag_ms
+            self._lines.append(orjson.dumps(row))
+
+
+def _stage(batch: Batch | None, start_ns: int) -> dict[str, Any]:
+    """What the engine is doing at the end of the second that began at `start_ns`, wall time."""
+    if batch is None or not batch.start_mono_ns:
+        return {"phase": IDLE, "measured_s": 0.0, "in_flight": 0, "users": 0}
+    stage = {"in_flight": batch.in_flight, "users": len(batch.members)}
+    if batch.phase == WARMUP:
+        return {"phase": WARMUP, "measured_s": 0.0, **stage}
+    began_ns = time.time_ns() - (time.monotonic_ns() - batch.start_mono_ns)
+    turn_s = (start_ns - began_ns) / 1e9
+    return {
+        "phase": MEASURE,
+        "turn": batch.turn,
+        "block": batch.block,
+        "turn_s": round(max(0.0, turn_s), 3),
+        "measured_s": round(min(1.0, 1.0 + turn_s), 3),
+        **stage,
+    }
+
+
+def _floor(t_ns: int) -> int:
+    return t_ns - t_ns % SECOND_NS
