@@ -61,8 +61,12 @@ class Telemetry:
             return
         if said.get("gpus"):
             self._run.manifest.extra["gpus"] = said["gpus"]
+        watched = self._run.settings.telemetry
         for note in (*said.get("notes", ()), *([said["error"]] if said.get("error") else ())):
-            self._run.note(str(note))
+            if said.get("gpus") or watched.gpu == "on" or watched.agents or watched.dcgm:
+                self._run.note(str(note))
+            else:  # nobody asked for GPUs, and that there are none does not lessen any figure
+                log.info("%s", note)
         self._run.update_manifest()
         self._start_temperatures = self._temperatures()
 

@@ -21,6 +21,8 @@ def main() -> None:
         sys.exit(3)
     if play == "no gpu":
         say(error="--gpu on: this machine has no NVIDIA GPU", gpus=[], notes=[])
+    elif play == "nothing here":
+        say(ready=True, gpus=[], notes=["no GPU is sampled here"])
     elif play == "delivers":
         say(state="waiting", lines=0, left=10, dead=0, why="http://db:8086 does not answer")
         say(state="delivering", lines=5, left=5, dead=0)

@@ -1,4 +1,4 @@
-"""The pause between turns goes on until the GPUs are as cool as at the start, or for as long as is allowed."""
+"""The pause between turns goes on until the GPUs are as cool as at the start, or as long as is allowed."""
 
 from __future__ import annotations
 

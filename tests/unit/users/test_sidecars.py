@@ -95,6 +95,14 @@ def test_gpus_and_notes_go_to_the_manifest(run: Run) -> None:
     assert "ECC is off" in run.manifest.notes
 
 
+def test_a_machine_without_gpus_is_no_fault_of_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ECHO_PLAY", "nothing here")
+    watch = Telemetry(run)
+    watch.begin()
+    watch.stop()
+    assert (run.manifest.notes, run.manifest.extra) == ([], {})
+
+
 def test_a_scrape_is_asked_of_the_process(run: Run) -> None:
     watch = Telemetry(run)
     assert watch.scrape("vllm") == 'up{engine="vllm"} 1\n'
