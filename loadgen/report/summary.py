@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,10 +29,14 @@ from loadgen.report.load import EngineData, RunData, load_run
 from loadgen.store import RunDir, Suite
 from loadgen.store.manifest import INTERRUPTED, write_atomically
 
+if TYPE_CHECKING:
+    from loadgen.validity import Validity
+
 
 @dataclass
 class RunSummary:
-    """One run, summarised. `engines` is the JSON part; `examples` an error text by engine and kind."""
+    """One run, summarised. `engines` is the JSON part; `examples` an error text by engine and kind;
+    `validity` None until somebody has judged it."""
 
     name: str
     scenario: str
@@ -43,6 +47,7 @@ class RunSummary:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     examples: dict[str, dict[str, str]] = field(default_factory=dict)
+    validity: Validity | None = None
 
     @property
     def simulated(self) -> list[str]:
@@ -51,12 +56,17 @@ class RunSummary:
 
 
 def summarise_run(run: RunDir) -> RunSummary:
-    """Read and summarise one run. Raises StoreError."""
-    return summarise_data(load_run(run))
+    """Read, summarise and judge one run. Raises StoreError."""
+    from loadgen.report.judge import judge  # it looks at summaries
+
+    data = load_run(run)
+    summary = summarise_data(data)
+    summary.validity = judge(run, data, summary)
+    return summary
 
 
 def summarise_data(data: RunData) -> RunSummary:
-    """Summarise a run that has been read."""
+    """Summarise a run that has been read, without a judgement."""
     manifest = data.manifest
     infos = manifest.engines if manifest else []
     simulated = {str(i.get("name")) for i in infos if i.get("simulated") is True}

@@ -22,6 +22,7 @@ LABEL = 22
 CELL = 23
 SHOWN = ("ttft_ms", "first_event_ms", "tpot_ms", "decode_tokens_per_s", "e2e_ms", "chunk_gap_ms")
 WHERE_PRESENT = ("ttfa_ms", "scheduled_ttft_ms", "scheduled_e2e_ms")
+SHOWN_NOTES = ("blocks", "gpu_throttling")
 RATIOS = (
     ("ttft_ms", "p50", "TTFT p50"),
     ("tpot_ms", "p50", "TPOT p50"),
@@ -72,6 +73,21 @@ def _print_run(summary: RunSummary, console: Console) -> None:
     for note in found:
         bullets.add_row(Text("-"), Text(note))
     console.print(bullets)
+    _print_validity(summary, console)
+
+
+def _print_validity(summary: RunSummary, console: Console) -> None:
+    """One line, and the reasons beneath it, with those notes of the checks that nobody else makes."""
+    if summary.validity is None or not summary.engines:
+        return
+    level = summary.validity.level
+    console.print(Text(f"validity: {level.word}", style=("bold green", "bold yellow", "bold red")[level]))
+    reasons = Table.grid(padding=(0, 1, 0, 0))
+    for finding in summary.validity.findings:
+        if finding.level or finding.check in SHOWN_NOTES:
+            word = finding.level.word if finding.level else "note"
+            reasons.add_row(Text("-"), Text(f"{word}: {clean(finding.sentence(), 400)}"))
+    console.print(reasons)
 
 
 def _made_with(summary: RunSummary) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from loadgen.metrics.seconds import LONGEST_S, SECOND_NS
+from loadgen.report.judge import judge
 from loadgen.report.load import RunData, load_run
 from loadgen.report.summary import summarise_data
 from loadgen.sinks.derive_summary import summary_rows
@@ -73,7 +74,7 @@ def write_derived(run: RunDir) -> Path:
 def _lines(run: RunDir, data: RunData) -> Iterator[bytes]:
     context = context_of(data)
     summary = summarise_data(data)
-    for name, metric, fields in summary_rows(data, summary):
+    for name, metric, fields in summary_rows(data, summary, judge(run, data, summary)):
         yield context.point("run_summary", context.start_ns, fields, engine=name, metric=metric)
     workers = _live_workers(run)
 

@@ -5,28 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from loadgen.compare import FIGURES, Comparison, compare_engines, engine_blocks
+from loadgen.compare import FIGURES, NOT_DECIDABLE, Comparison, compare_engines, engine_blocks
 from loadgen.metrics import METRICS
 from loadgen.report.load import RunData
+from loadgen.report.plain import clean
 from loadgen.report.summary import RunSummary
+from loadgen.validity import Level, Validity
 
 STATISTICS = ("mean", "p50", "p95", "p99")
 WINDOW = ("throughput_tokens_per_s", "requests_per_s", "concurrency")
 FAILURES = "failures"
+LONGEST_REASONS = 1000
 DIRECTION = {figure.name: figure.higher_is_better for figure in FIGURES}
 
 
-def summary_rows(data: RunData, summary: RunSummary) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(engine, metric, fields). What could not be measured has no point."""
+def summary_rows(
+    data: RunData, summary: RunSummary, validity: Validity
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(engine, metric, fields). What could not be measured has no point; a void run decides nothing."""
     comparisons = compare_engines({name: engine_blocks(e) for name, e in data.engines.items()})
+    believed = {
+        "validity": validity.level.word,
+        "validity_level": float(validity.level),
+        "validity_reasons": clean(". ".join(validity.reasons), LONGEST_REASONS) or None,
+    }
     for name, figures in summary.engines.items():
         for metric, fields in _values(figures):
             if metric in DIRECTION:
                 fields["higher_is_better"] = float(DIRECTION[metric])
             if (comparison := comparisons.get((name, metric))) is not None:
-                fields |= _ratio(comparison, summary)
+                fields |= _ratio(comparison, summary, validity)
             fields["simulated"] = float(bool(figures.get("simulated")))
-            yield name, metric, fields
+            yield name, metric, fields | believed
 
 
 def _values(figures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -43,9 +53,11 @@ def _values(figures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield FAILURES, {"value": float(figures["counts"]["failed"]), "n": requests}
 
 
-def _ratio(comparison: Comparison, summary: RunSummary) -> dict[str, Any]:
+def _ratio(comparison: Comparison, summary: RunSummary, validity: Validity) -> dict[str, Any]:
     ratio = comparison.ratio
-    verdict = comparison.sentence
+    better, verdict = comparison.better, comparison.sentence
+    if validity.level == Level.VOID:
+        better, verdict = NOT_DECIDABLE, f"{NOT_DECIDABLE}: the run is void"
     if simulated := [n for n in (comparison.engine, comparison.baseline) if n in summary.simulated]:
         verdict += f" (simulated: {', '.join(simulated)})"
     return {
@@ -54,6 +66,6 @@ def _ratio(comparison: Comparison, summary: RunSummary) -> dict[str, Any]:
         "ratio_low": ratio.low,
         "ratio_high": ratio.high,
         "blocks": float(ratio.blocks),
-        "better": comparison.better,
+        "better": better,
         "verdict": verdict,
     }
