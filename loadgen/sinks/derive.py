@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from loadgen.metrics.seconds import LONGEST_S, SECOND_NS
 from loadgen.report.judge import judge
 from loadgen.report.load import RunData, load_run
 from loadgen.report.summary import summarise_data
+from loadgen.sinks.context import RunContext
 from loadgen.sinks.derive_summary import summary_rows
 from loadgen.sinks.derive_windows import aligned_rows, window_rows
 from loadgen.store.errors import StoreError
@@ -30,27 +30,6 @@ from loadgen.store.jsonl import Damage, read_rows
 from loadgen.store.rundir import RunDir
 
 DERIVED = "derived.jsonl"
-
-
-@dataclass(frozen=True)
-class Context:
-    """What all points of a run share. `models` is by engine."""
-
-    run: str
-    scenario: str
-    host: str
-    models: Mapping[str, str]
-    start_ns: int
-
-    def point(self, measurement: str, time_ns: int, fields: Mapping[str, Any], **tags: str) -> bytes:
-        named = {"run": self.run, "scenario": self.scenario, **tags}
-        row = {
-            "measurement": measurement,
-            "time_ns": time_ns,
-            "tags": {k: v for k, v in named.items() if v},
-            "fields": {k: v for k, v in fields.items() if v is not None},
-        }
-        return orjson.dumps(row) + b"\n"
 
 
 def write_derived(run: RunDir) -> Path:
@@ -72,37 +51,44 @@ def write_derived(run: RunDir) -> Path:
 
 
 def _lines(run: RunDir, data: RunData) -> Iterator[bytes]:
-    context = context_of(data)
+    context = RunContext.of(run)
+    start_ns = start_of(data)
     summary = summarise_data(data)
     for name, metric, fields in summary_rows(data, summary, judge(run, data, summary)):
-        yield context.point("run_summary", context.start_ns, fields, engine=name, metric=metric)
+        tags = {
+            "run": context.run,
+            "scenario": context.scenario or data.scenario,
+            "engine": name,
+            "metric": metric,
+        }
+        yield _point("run_summary", start_ns, tags, fields)
     workers = _live_workers(run)
 
     def windows(measurement: str, rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> Iterator[bytes]:
         for t_ns, engine, worker, fields in rows:
-            tags = {"engine": engine, "model": context.models.get(engine, ""), "host": context.host}
-            yield context.point(measurement, t_ns, fields, **tags, worker=worker)
+            yield _point(measurement, t_ns, context.load_tags(engine, worker=worker), fields)
 
     if data.engines:
         yield from windows("llm_window", window_rows(data.engines, workers).rows(_course(data)))
-        yield from windows("llm_window_aligned", aligned_rows(data.engines, context.start_ns, workers))
+        yield from windows("llm_window_aligned", aligned_rows(data.engines, start_ns, workers))
 
 
-def context_of(data: RunData) -> Context:
-    """The run's tags and start, from its manifest; what that lacks from its events and records."""
-    manifest = data.manifest
-    starts = [t.start_ns for e in data.engines.values() for t in e.turns if t.start_ns]
+def _point(measurement: str, time_ns: int, tags: Mapping[str, Any], fields: Mapping[str, Any]) -> bytes:
+    row = {
+        "measurement": measurement,
+        "time_ns": time_ns,
+        "tags": {k: v for k, v in tags.items() if v},
+        "fields": {k: v for k, v in fields.items() if v is not None},
+    }
+    return orjson.dumps(row) + b"\n"
+
+
+def start_of(data: RunData) -> int:
+    """When the run began, as its manifest says; else its first event, else its first turn; else 0."""
     first = next((e.get("t_ns") for e in data.events if e.get("kind") == RUN_START), None)
-    start_ns = (manifest.start_ns if manifest else 0) or first or min(starts, default=0)
-    return Context(
-        run=(manifest.run if manifest else "") or data.name,
-        scenario=data.scenario,
-        host=str((manifest.host if manifest else {}).get("name") or ""),
-        models={str(e["name"]): str(e.get("model") or "") for e in manifest.engines if e.get("name")}
-        if manifest
-        else {},
-        start_ns=start_ns if isinstance(start_ns, int) else 0,
-    )
+    turns = [t.start_ns for e in data.engines.values() for t in e.turns if t.start_ns]
+    manifest = data.manifest.start_ns if data.manifest else 0
+    return manifest or (first if isinstance(first, int) else 0) or min(turns, default=0)
 
 
 def _course(data: RunData) -> range:

@@ -58,8 +58,6 @@ class _Second:
             "completions": float(self.completions),
             "failures": float(self.failures),
             "measured_s": min(self.measured_s, 1.0) / workers,
-            "provisional": 0.0,
-            "phase": self.phase,
         }
         if self.first_tokens:
             out["ttft_ms"] = self.ttft_sum_ms / self.first_tokens
@@ -82,7 +80,7 @@ class WindowRows:
         for t_ns in sorted(moments):
             for (engine, worker), mine in self.seconds.items():
                 second = mine.get(t_ns, empty)
-                fields = second.fields(len(self.workers))
+                fields = second.fields(len(self.workers)) | {"provisional": 0.0, "phase": second.phase}
                 if second.turn is not None:
                     fields["turn"] = float(second.turn.turn)
                     fields["block"] = float(second.turn.block)

@@ -8,7 +8,11 @@ import orjson
 import pytest
 
 from loadgen.report import compute
+from loadgen.sinks.context import RunContext
 from loadgen.sinks.derive import write_derived
+from loadgen.sinks.points.derived import derived_lines
+from loadgen.sinks.points.windows import window_lines
+from loadgen.sinks.schema import LLM_WINDOW, LLM_WINDOW_ALIGNED, RUN_SUMMARY
 from loadgen.store import EventsWriter, Manifest, RunDir, StoreError
 from loadgen.store.jsonl import read_rows
 from tests.unit.metrics.rows import FIVE, T0, row
@@ -106,7 +110,7 @@ def test_over_a_run_the_seconds_are_the_summary(tmp_path: Path) -> None:
             sums: dict[str, float] = defaultdict(float)
             for r in points(run, measurement, engine=engine):
                 for name, value in r["fields"].items():
-                    sums[name] += value if name != "phase" else 0
+                    sums[name] += value if isinstance(value, float) else 0
             window = figures["window"]
             assert sums["measured_s"] == pytest.approx(window["seconds"])
             assert sums["tokens"] / sums["measured_s"] == pytest.approx(window["throughput_tokens_per_s"])
@@ -227,3 +231,27 @@ def test_every_figure_says_whether_it_may_be_believed(tmp_path: Path) -> None:
     assert ttft["fields"]["validity_reasons"].startswith("e: 5 requests of 10 failed (50.0 %); find out why")
     assert ttft["fields"]["better"] == "not decidable"
     assert ttft["fields"]["verdict"] == "not decidable: the run is void"
+
+
+def test_the_schema_has_every_point(tmp_path: Path) -> None:
+    run = whole_run(tmp_path, MANY, -1, 12, turns=TURNS, engines=[{"name": "e", "model": "m"}, {"name": "f"}])
+    for measurement in (LLM_WINDOW, LLM_WINDOW_ALIGNED, RUN_SUMMARY):
+        rows = points(run, measurement.name)
+        assert rows
+        assert {k for r in rows for k in r["fields"]} <= {f.name for f in measurement.fields}
+        assert {k for r in rows for k in r["tags"]} <= {t.name for t in measurement.tags}
+
+
+def test_exact_points_take_the_place_of_provisional_ones(tmp_path: Path) -> None:
+    run = make_run(tmp_path, engines=[{"name": "e", "model": "m 1"}])
+    (second,) = [
+        r for r in read_rows(write_derived(run)) if (r["measurement"], r["time_ns"]) == ("llm_window", T0 + S)
+    ]
+    (exact,) = derived_lines(second, RunContext.of(run))
+    live = {"t_ns": T0 + S, "engine": "e", "worker": "local", "phase": "measure", "tokens": 3, "in_flight": 1}
+    (provisional,) = window_lines(live, RunContext.of(run))
+    series = [text.partition(" tokens=")[0] for text in (exact, provisional)]
+    assert series[0] == series[1]
+    assert exact.rpartition(" ")[2] == provisional.rpartition(" ")[2]
+    assert "provisional=0" in exact
+    assert "provisional=1" in provisional
