@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from loadgen.config import TelemetrySpec
 from loadgen.telemetry import nvml
+from loadgen.telemetry.collector import AgentCollector
+from loadgen.telemetry.exporter import DcgmExporter
 from loadgen.telemetry.output import Write
 from loadgen.telemetry.processes import Owners
 from loadgen.telemetry.rows import note_row
@@ -140,4 +142,8 @@ def make_hub(
     sources: list[Source] = []
     if spec.gpu != "off":
         sources.append(LocalGpus(spec, engines, host, write))
+    if spec.agents:
+        token = spec.token(env)
+        sources += [AgentCollector(url, token, host, spec.interval_s, write, engines) for url in spec.agents]
+    sources += [DcgmExporter(url, host, spec.interval_s, write) for url in spec.dcgm]
     return Hub(sources, host, write)
