@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from accuracy import compare
+from asidewatch import AsideWatch
 from cpuwatch import CpuWatch
 from truth import HERE, BenchError, Timing, Truth, build, cores
 
@@ -43,12 +44,14 @@ class Load:
 
 @dataclass
 class Result:
-    """`cpu_s`: from the first measured request to the last response; `cpu_to_exit_s`: to the very end."""
+    """`cpu_s`: from the first measured request to the last response; `cpu_to_exit_s`: to the very end.
+    `aside`: what each sidecar cost in all, {"shipper": {"cpu_s": ..., "rss_mb": ...}}."""
 
     cpu_s: float
     rss_mb: float | None = None
     cpu_to_exit_s: float | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)
+    aside: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def measure(client: str, load: Load) -> dict[str, Any]:
@@ -104,8 +107,15 @@ def _fasthttp(truth: Truth, load: Load) -> Result:
         return _reported(out, rows, rss)
 
 
-def _ours(truth: Truth, load: Load) -> Result:
-    """A whole run as a person starts it: Locust, records, journal, live figures, the summary at the end."""
+def ours(
+    truth: Truth,
+    load: Load,
+    *flags: str,
+    env: Mapping[str, str] | None = None,
+    look: Callable[[Path], None] | None = None,
+) -> Result:
+    """A whole run as a person starts it: Locust, records, journal, live figures, the summary at the end; its
+    sidecars work on the server's core. `look` is shown the run directory before that is removed."""
     from loadgen.store.journal import read_records
 
     with tempfile.TemporaryDirectory() as folder:
@@ -113,9 +123,17 @@ def _ours(truth: Truth, load: Load) -> Result:
             sys.executable, "-m", "locust", "-f", str(ROOT / "locustfiles" / "concurrency.py"), "--headless",
             "--engine", f"truth=openai:{truth.url}", "-u", str(load.streams),
             "--turn-requests", str(load.streams * load.rounds), "--blocks", "1", "--warmup-requests", "1",
-            "--output-tokens", str(load.tokens), "--runs-dir", folder,
+            "--output-tokens", str(load.tokens), "--runs-dir", folder, *flags,
         ]  # fmt: skip
-        _, _, watch = _run_watched(command, load)
+        log = Path(folder) / "aside.jsonl"
+        more = {"INFLUXDB_URL": "", **(env or {})}
+        more |= {"BENCH_ASIDE_CORE": str(cores()[0]), "BENCH_ASIDE_LOG": str(log)}
+        more["PYTHONPATH"] = os.pathsep.join([str(HERE / "aside"), more.get("PYTHONPATH", "")])
+        aside = AsideWatch(log)
+        try:
+            _, _, watch = _run_watched(command, load, **more)
+        finally:
+            aside.stop()
         run = _only_run(Path(folder))
         events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
         start = min(e["t_ns"] for e in events if e["kind"] == "turn_start")
@@ -130,10 +148,14 @@ def _ours(truth: Truth, load: Load) -> Result:
                 "event_us": r.event_us,
                 "coalesced": r.coalesced,
                 "inexact": r.ttft_error_ms > 0,
+                "read_lag_ms": r.read_lag_ms,
             }
             for r in records
         ]
-        return Result(watch.cpu_s(start, end), watch.peak_rss_mb, watch.cpu_since_s(start), rows)
+        if look is not None:
+            look(run)
+        cpu_s, cpu_to_exit_s = watch.cpu_s(start, end), watch.cpu_since_s(start)
+        return Result(cpu_s, watch.peak_rss_mb, cpu_to_exit_s, rows, aside.seen)
 
 
 def _only_run(folder: Path) -> Path:
@@ -158,14 +180,14 @@ def _run(command: list[str], load: Load, **env: str) -> tuple[str, float]:
 def _run_watched(command: list[str], load: Load, **env: str) -> tuple[str, float, CpuWatch]:
     """Run on the client's core: (standard output, peak RSS in MB, CPU samples). BenchError if it fails."""
     core = cores()[1]
-    path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+    paths = (env.get("PYTHONPATH"), str(ROOT), os.environ.get("PYTHONPATH"))
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path, **env},
+        env={**os.environ, **env, "PYTHONPATH": os.pathsep.join(p for p in paths if p)},
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
     )
     watch = CpuWatch(process.pid)
@@ -188,7 +210,7 @@ def _run_watched(command: list[str], load: Load, **env: str) -> tuple[str, float
 RUNNERS: dict[str, Callable[[Truth, Load], Result]] = {
     "floor": _floor(0),
     "floor-sweep": _floor(SWEEP_US),
-    "ours": _ours,
+    "ours": ours,
     "ours-bare": _script("bare_client.py"),
     "aiohttp-uvloop": _script("aiohttp_client.py", "--uvloop"),
     "aiohttp": _script("aiohttp_client.py"),

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
@@ -40,8 +41,10 @@ def build(name: str) -> Path:
     return program
 
 
+@cache
 def cores() -> tuple[int, int]:
-    """The two cores to use: (server, client). BenchError where this process may use one core only."""
+    """The two cores to use, of those that this process had at first: (server, client). BenchError where it
+    may use one core only."""
     allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if len(allowed) < 2:
         raise BenchError(
