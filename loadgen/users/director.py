@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import gevent
 from gevent.event import Event
 
-from loadgen.engines import EngineError, preflight
+from loadgen.engines import CacheCounters, EngineError, preflight
 from loadgen.record import MEASURE
 from loadgen.users.crew import Batch, Crew
 from loadgen.users.lane import Lane
@@ -306,7 +306,7 @@ class Director:
         if not tally.counters:
             return
         try:
-            now = lane.engine.cache_counters()
+            now = self._cache_counters(lane)
         except EngineError as e:
             log.warning("%s", e)
             now = None
@@ -317,3 +317,11 @@ class Director:
             tally.before = now
         elif tally.before is not None:
             tally.hit = (tally.hit or 0) + now.since(tally.before).hit
+
+    def _cache_counters(self, lane: Lane) -> CacheCounters | None:
+        """Through whoever scrapes the engine already: a second scraper would disturb its gauges."""
+        telemetry = self._telemetry
+        if telemetry is None or not telemetry.scrapes:
+            return lane.engine.cache_counters()
+        text = telemetry.scrape(lane.name)
+        return None if text is None else lane.engine.cache_counters(text)

@@ -43,7 +43,8 @@ class Telemetry:
             return
         order = {
             "telemetry": settings.telemetry.model_dump(mode="json"),
-            "engines": settings.public_dict()["engines"],
+            # By a pipe that nobody else reads: headers may hold keys, and are needed to ask the engines.
+            "engines": [engine.model_dump(mode="json") for engine in settings.engines],
             "host": run.manifest.host.get("name", ""),
         }
         self._sidecar = Sidecar("telemetry", MODULE, run.dir.path, order, self._heard)
@@ -75,6 +76,11 @@ class Telemetry:
         answer = self._ask(f"scrape {engine}", {"cmd": "scrape", "engine": engine})
         text = (answer or {}).get("text")
         return text if isinstance(text, str) else None
+
+    @property
+    def scrapes(self) -> bool:
+        """Whether engines' /metrics are scraped there, so that nobody else should."""
+        return self.running and self._run.settings.telemetry.engine_metrics == "on"
 
     @property
     def running(self) -> bool:

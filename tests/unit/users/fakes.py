@@ -46,7 +46,7 @@ class FakeEngine:
     def http_error_text(self, status: int, body: bytes) -> str:
         return f"HTTP {status}"
 
-    def cache_counters(self) -> CacheCounters | None:
+    def cache_counters(self, text: str | None = None) -> CacheCounters | None:
         if self.dead:
             raise EngineError(self.dead, "unreachable")
         return None
