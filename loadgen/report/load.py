@@ -85,7 +85,7 @@ def _read_events(run: RunDir) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _read_gauges(run: RunDir) -> tuple[dict[str, Gauge], list[str]]:
-    path = run.path / "engine.jsonl"
+    path = run.engine_path
     if not path.exists():
         return {}, []
     damage = Damage()

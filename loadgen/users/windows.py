@@ -26,7 +26,7 @@ from typing import Any
 import gevent
 import orjson
 
-from loadgen.record import CANCELLED, FAILED, MEASURE, WARMUP, RequestRecord
+from loadgen.record import CANCELLED, FAILED, MEASURE, OK, WARMUP, RequestRecord
 from loadgen.store.lines import LineWriter
 from loadgen.users.crew import Batch, Crew
 
@@ -79,7 +79,7 @@ class WindowWriter:
         second = self._seconds.get(record.engine)
         if second is None or record.outcome == CANCELLED:
             return
-        second.completions += 1
+        second.completions += record.outcome == OK
         second.failures += record.outcome == FAILED
         if record.read_lag_ms is not None:
             second.read_lag_ms = max(second.read_lag_ms or 0.0, record.read_lag_ms)
