@@ -9,15 +9,24 @@ from loadgen.metrics import METRICS
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure by its name in the summary. `title` is what it is called within a sentence."""
+    """A figure by its name in the summary. `title` is what it is called within a sentence: the lower ..."""
 
     name: str
     title: str
     higher_is_better: bool
 
 
+# Titles of table rows that don't read well in a sentence.
+_TITLES = {
+    "e2e_ms": "end-to-end time",
+    "scheduled_e2e_ms": "scheduled end-to-end time",
+    "first_event_ms": "time to first event",
+    "headers_ms": "time to response head",
+}
 OF_REQUESTS = tuple(
-    Figure(m.name, m.title, m.higher_is_better) for m in METRICS if m.higher_is_better is not None
+    Figure(m.name, _TITLES.get(m.name, m.title), m.higher_is_better)
+    for m in METRICS
+    if m.higher_is_better is not None
 )
 OF_WINDOW = (
     Figure("throughput_tokens_per_s", "throughput", True),

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit  # Student's quantile, without the second that scipy.stats takes to load
 
 MIN_BLOCKS = 6
 MARGIN = 1.05
@@ -61,6 +60,8 @@ def paired_ratio(
 
 def half_width(spread: float, blocks: int, confidence: float = CONFIDENCE) -> float:
     """Half the interval of a mean of so many logarithms: t(confidence, n - 1) x spread / sqrt(n)."""
+    from scipy.special import stdtrit  # here, since whoever needs no interval shall not load scipy
+
     return float(stdtrit(blocks - 1, (1 + confidence) / 2)) * spread / math.sqrt(blocks)
 
 

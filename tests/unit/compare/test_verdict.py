@@ -98,7 +98,8 @@ def test_claims_are_rarely_wrong_and_mostly_made(truth: float, at_most: float, a
         (
             "e2e_ms",
             Ratio(6, 1.01, 0.99, 1.03, 0.1),
-            "no difference in end to end larger than 5 %: a / b 1.01 (95 % interval 0.990 to 1.03, 6 blocks)",
+            "no difference in end-to-end time larger than 5 %: "
+            "a / b 1.01 (95 % interval 0.990 to 1.03, 6 blocks)",
         ),
         (
             "tpot_ms",

@@ -1,0 +1,55 @@
+"""docs/validity.md names every check, and each limit as it is in the code."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from loadgen.compare.ratios import MARGIN, MIN_BLOCKS
+from loadgen.validity import (
+    CHECKS,
+    coalesced,
+    failures,
+    generator,
+    gpu_rows,
+    gpu_throttling,
+    littles,
+    send_lag,
+    short_answers,
+)
+
+PAGE = (Path(__file__).parents[3] / "docs" / "validity.md").read_text(encoding="utf-8")
+ROWS = {m[1]: m[0] for m in re.finditer(r"^\| `(\w+)` \|.*$", PAGE, re.MULTILINE)}
+
+
+def test_every_check_is_on_the_page_by_the_name_it_has_itself() -> None:
+    names = [(sys.modules[check.__module__].__doc__ or "").partition(":")[0] for check in CHECKS]
+    assert list(ROWS) == names
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        ("failures", f"| {failures.SUSPECT_SHARE:.0%} | {failures.VOID_SHARE:.0%} |"),
+        ("gpu_throttling", f"the same in {gpu_throttling.VOID_SHARE:.0%} of them"),
+        ("generator", f"{generator.SUSPECT_CPU_PERCENT:.0f}% of a core"),
+        ("generator", f"{generator.VOID_CPU_PERCENT:.0f}% of a core"),
+        ("generator", f"timers {generator.SUSPECT_LAG_MS:.0f} ms late"),
+        ("generator", f"waited {generator.SUSPECT_READ_MS:.0f} ms"),
+        ("littles_law", f"above {littles.SUSPECT_RESIDUAL:.1%} | above {littles.VOID_RESIDUAL:.0%}"),
+        ("short_answers", f"| {short_answers.SUSPECT_SHARE:.0%} |"),
+        ("coalesced", f"{coalesced.TTFT_SHARE:.0%} of TTFTs; {coalesced.EVENT_SHARE:.0%} of events"),
+        ("send_lag", f"{send_lag.SUSPECT_MS:.0f} ms or more"),
+        ("blocks", f"fewer than {MIN_BLOCKS}:"),
+    ],
+)
+def test_the_limits_are_those_of_the_code(check: str, text: str) -> None:
+    assert text in ROWS[check].replace(" %", "%")
+
+
+def test_the_limits_in_the_text() -> None:
+    page = " ".join(PAGE.split()).replace(" %", "%")
+    assert f"a utilisation of {gpu_rows.BUSY_PERCENT:.0f}% or more" in page
+    assert f"beyond the margin ({MARGIN - 1:.0%})" in page
+    assert f"Fewer than {MIN_BLOCKS} complete blocks" in page
