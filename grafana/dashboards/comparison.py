@@ -1,0 +1,289 @@
+"""Comparison: which engine is the better one, for what, and may the run be believed?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grafana.dashboards import panels as p
+from grafana.dashboards import shared
+from grafana.dashboards.influxql import BY_ENGINE, MEASURED, OK, RUN, over_time, percentiles, table, target
+from grafana.dashboards.model import dashboard as make
+from grafana.dashboards.model import row
+
+Json = dict[str, Any]
+
+HOW = """\
+**Pick a run** above (the newest of the time range is shown). **Click the run** in *This run* to set the time
+range to exactly its own: the curves need that, the figures don't. Believe what is green in *May it be
+believed?*
+"""
+NOT_YET = "Not judged yet: the run goes on, or was not delivered (`loadgen ship RUN`)"
+NO_SUMMARY = "No verdicts yet: they come when the run is over and delivered (`loadgen ship RUN`)"
+NO_REQUESTS = "No measured requests in this time range: widen it, then pick the run"
+COMPARED = ("against", "ratio", "from", "to", "blocks", "better")
+VALIDITY_LEVELS = p.value_map((str(i), name, color) for i, (name, color) in enumerate(p.VALIDITY))
+
+
+def dashboard() -> Json:
+    return make(
+        "loadgen-comparison",
+        "Comparison",
+        "Which engine is the better one, for what, and may the run be believed?",
+        since="now-24h",
+        variables=[shared.scenario_picker(), shared.run_picker(multi=True)],
+        annotations=shared.event_marks(),
+        rows=[
+            row("", [p.text(HOW, h=2)], _believe(), [shared.runs_table("This run", RUN, _THIS_RUN, h=4)]),
+            row("Which engine?", [_uses()], [_verdicts(shared.DECISIVE)]),
+            row("Side by side", _figures()),
+            row("Turns laid over each other", _aligned()),
+            row("How it is spread", _distributions()),
+            row("In the order it happened", _course()),
+            row(
+                "Failures",
+                [_failed_share(), *shared.failure_panels(RUN)[:1]],
+                [shared.failure_panels(RUN)[1]],
+            ),
+            row("All figures", [_verdicts()], collapsed=True),
+        ],
+    )
+
+
+_THIS_RUN = (
+    "What the pickers chose. A click on its name sets the time range to the run's own. With several runs "
+    "chosen, everything below pools them: that is how two runs made apart, an engine each, come side by "
+    "side."
+)
+
+
+def _believe() -> list[Json]:
+    level = target(f'SELECT max("validity_level") FROM "run_summary" WHERE {RUN} GROUP BY "run"', "$tag_run")
+    reasons = table(f"""
+        SELECT last("validity") AS "validity", last("validity_reasons") AS "reasons",
+            last("simulated") AS "simulated"
+        FROM "run_summary" WHERE {RUN} GROUP BY "run"
+    """)
+    return [
+        p.stat(
+            "May it be believed?",
+            [level],
+            "Valid: nothing speaks against it. Suspect: read the reasons before you quote a number. Void: "
+            "do not use it. The checks look at the generator, the GPU, the caches, failures and the number "
+            "of turns.",
+            w=6,
+            h=4,
+            empty=NOT_YET,
+            background=True,
+            steps=[(None, p.GREEN), (1, p.ORANGE), (2, p.RED)],
+            mappings=[VALIDITY_LEVELS],
+        ),
+        p.table(
+            "Why",
+            [reasons],
+            "What the checks found. Simulated engines are no engines: their figures show how a comparison "
+            "looks.",
+            columns=["validity", "simulated", "reasons", "run"],
+            w=18,
+            h=4,
+            empty=NOT_YET,
+            overrides=[
+                shared.validity_column(),
+                shared.simulated_column(),
+                p.for_field("reasons", custom__wrapText=True, noValue="nothing speaks against it"),
+                p.for_field("run", custom__width=330),
+            ],
+        ),
+    ]
+
+
+def _uses() -> Json:
+    query = table(f"""
+        SELECT last("better") AS "better", last("verdict") AS "verdict", last("validity") AS "validity",
+            last("simulated") AS "simulated"
+        FROM "run_summary"
+        WHERE "metric" =~ {shared.either(shared.DECISIVE)} AND "scenario" =~ /^$scenario$/ AND $timeFilter
+        GROUP BY "scenario", "metric"
+    """)
+    return p.table(
+        "Which engine for which use: the newest run of each scenario in the time range",
+        [query],
+        "Not only the run that was picked: one line for each scenario and figure, so single user, long "
+        "prompt and many users can be read together. An engine is named only where the 95 % interval of the "
+        "ratio lies beyond the margin; with fewer than six blocks nothing is decided.",
+        columns=["scenario", "metric", "better", "verdict", "validity", "simulated"],
+        h=9,
+        empty=NO_SUMMARY,
+        sort=("scenario", False),
+        overrides=[
+            p.for_field("scenario", custom__width=150),
+            shared.metric_column(),
+            shared.better_column(),
+            p.for_field("better", custom__width=150),
+            p.for_field("verdict", custom__wrapText=True),
+            shared.validity_column(),
+            shared.simulated_column(),
+        ],
+    )
+
+
+def _verdicts(metrics: tuple[str, ...] = ()) -> Json:
+    """The rows of run_summary: of the decisive figures, or all."""
+    some = f'"metric" =~ {shared.either(metrics)} AND ' if metrics else ""
+    query = table(f"""
+        SELECT last("value") AS "value", last("mean") AS "mean", last("p50") AS "p50", last("p95") AS "p95",
+            last("p99") AS "p99", last("n") AS "n", last("baseline") AS "against", last("ratio") AS "ratio",
+            last("ratio_low") AS "from", last("ratio_high") AS "to", last("blocks") AS "blocks",
+            last("better") AS "better", last("verdict") AS "verdict"
+        FROM "run_summary" WHERE {some}{RUN} GROUP BY "run", "metric", "engine"
+    """)
+    return p.table(
+        "The run's own summary" if not metrics else "This run: figures, ratios, and which engine is better",
+        [query],
+        "From the requests of complete turns, warm-up left out; the same numbers as `loadgen summary`. "
+        "`value` is the median where there is a distribution. `ratio` is this engine / the one it is held "
+        "against, paired by block, with its 95 % interval: if that holds 1, or there are fewer than six "
+        "blocks, nobody is better.",
+        columns=["metric", "engine", "value", "mean", "p50", "p95", "p99", "n", *COMPARED, "verdict", "run"],
+        h=10,
+        empty=NO_SUMMARY,
+        sort=("metric", False),
+        overrides=[
+            shared.metric_column(),
+            shared.better_column(),
+            *(p.for_field(name, decimals=1) for name in ("value", "mean", "p50", "p95", "p99")),
+            *(p.for_field(name, decimals=3) for name in ("ratio", "from", "to")),
+            *(p.for_field(name, decimals=0) for name in ("n", "blocks")),
+            p.for_field("verdict", custom__minWidth=300),
+        ],
+    )
+
+
+def _figures() -> list[Json]:
+    def of(field: str) -> list[Json]:
+        return [table(f'SELECT {percentiles(field, 50, 95, 99)} FROM "llm_request" WHERE {OK} {BY_ENGINE}')]
+
+    throughput = table(f"""
+        SELECT sum("tokens") / sum("measured_s") AS "tokens/s" FROM "llm_window"
+        WHERE "measured_s" > 0 AND {RUN} {BY_ENGINE}
+    """)
+    decode = table(
+        f'SELECT percentile("decode_tokens_per_s", 50) AS "p50" FROM "llm_request" WHERE {OK} {BY_ENGINE}'
+    )
+    same = "Nearest-rank percentiles over all measured requests that succeeded."
+    return [
+        p.bars("Throughput", [throughput], _THROUGHPUT, unit=p.TOKENS, w=4, empty=NO_REQUESTS),
+        p.bars(
+            "Decode speed of one request",
+            [decode],
+            "Median over requests of 1000 / TPOT: how fast text appears to one reader.",
+            unit=p.TOKENS,
+            w=4,
+            empty=NO_REQUESTS,
+        ),
+        p.bars(
+            "TTFT",
+            of("ttft_ms"),
+            f"How long a user stares at nothing. {same}",
+            unit="ms",
+            w=5,
+            empty=NO_REQUESTS,
+        ),
+        p.bars(
+            "TPOT",
+            of("tpot_ms"),
+            f"Time per output token after the first. {same}",
+            unit="ms",
+            w=5,
+            empty=NO_REQUESTS,
+        ),
+        p.bars(
+            "End to end", of("e2e_ms"), f"Until the last token. {same}", unit="ms", w=6, empty=NO_REQUESTS
+        ),
+    ]
+
+
+_THROUGHPUT = (
+    "Tokens that arrived in measured turns / the length of those turns, all users together. Exact when the "
+    "run is over; while it goes on, from the generator's counts."
+)
+
+
+def _aligned() -> list[Json]:
+    def over(what: str) -> list[Json]:
+        return [target(over_time(what, "llm_window_aligned", "engine"), "$tag_engine")]
+
+    note = (
+        "Every turn is moved to begin at the run's start, so engines that took turns lie over each other: "
+        "read the axis as time since the turn began. Turns of one engine are averaged. Click the run in "
+        "*This run* to zoom in."
+    )
+    empty = "Comes when the run is over. Too thin to see? Click the run in *This run* to zoom in"
+    look: Json = {"w": 8, "h": 9, "empty": empty, "overrides": p.engine_colors()}
+    tokens = 'sum("tokens") / sum("measured_s")'
+    in_flight = 'sum("in_flight") / sum("measured_s")'
+    return [
+        p.timeseries("Throughput since the turn began", over(tokens), note, unit=p.TOKENS, **look),
+        p.timeseries(
+            "TTFT since the turn began", over('mean("ttft_ms")'), note, unit="ms", spans_ms=60_000, **look
+        ),
+        p.timeseries("In flight since the turn began", over(in_flight), note, **look),
+    ]
+
+
+def _distributions() -> list[Json]:
+    def values(field: str) -> list[Json]:
+        query = f'SELECT "{field}" FROM "llm_request" WHERE {OK} {BY_ENGINE} LIMIT 10000'
+        return [target(query, "$tag_engine")]
+
+    note = (
+        "One sample a request that succeeded, warm-up left out; of each engine the first 10,000. Two humps "
+        "are two different situations (a queue, a cache), and a median between them describes neither."
+    )
+    return [
+        p.histogram("TTFT", values("ttft_ms"), note, unit="ms", empty=NO_REQUESTS),
+        p.histogram("TPOT", values("tpot_ms"), note, unit="ms", empty=NO_REQUESTS),
+        p.histogram("End to end", values("e2e_ms"), note, unit="ms", empty=NO_REQUESTS),
+    ]
+
+
+def _course() -> list[Json]:
+    measured = f'"measured_s" > 0 AND {RUN}'
+    throughput = target(
+        over_time('sum("tokens") / sum("measured_s")', "llm_window", "engine", where=measured), "$tag_engine"
+    )
+    ttft = target(f'SELECT "ttft_ms" FROM "llm_request" WHERE {OK} {BY_ENGINE} LIMIT 10000', "$tag_engine")
+    colors = p.engine_colors()
+    return [
+        p.timeseries(
+            "Throughput in measured seconds",
+            [throughput],
+            "The turns one after the other, with their marks. A slope over the whole run is the machine "
+            "(heat, neighbours), not the engine: turns in ABBA order share it out evenly.",
+            unit=p.TOKENS,
+            overrides=colors,
+        ),
+        p.timeseries(
+            "TTFT of each request",
+            [ttft],
+            "A dot a request, at the time at which it was through; the first 10,000 of each engine.",
+            unit="ms",
+            points=True,
+            calcs=(),
+            overrides=colors,
+        ),
+    ]
+
+
+def _failed_share() -> Json:
+    finished = f"\"outcome\" != 'cancelled' AND {MEASURED}"
+    share = target(f'SELECT mean("failed") FROM "llm_request" WHERE {finished} {BY_ENGINE}', "$tag_engine")
+    return p.stat(
+        "Failed, of measured requests",
+        [share],
+        "Share of measured requests that failed; requests of users who were stopped count as neither.",
+        unit="percentunit",
+        w=16,
+        h=8,
+        empty=NO_REQUESTS,
+        steps=[(None, p.GREEN), (0.000001, p.ORANGE), (0.01, p.RED)],
+    )
