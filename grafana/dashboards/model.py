@@ -114,8 +114,8 @@ def choice(name: str, label: str, options: dict[str, str], description: str = ""
 def annotation(name: str, color: str, query: str, *, end: str = "", shown: bool = True) -> Json:
     """Marks made of run events: the query selects "title", "text", "tags" and, for regions, `end`.
 
-    Grafana drops a row in which one of them is null, takes the time for a text that is not selected, and knows
-    the end by its column's full name alone.
+    Grafana drops a row in which one of them is null, takes the time for a text that is not selected, and
+    knows the end by its column's full name alone.
     """
     target = {
         "refId": "annotation",

@@ -59,7 +59,7 @@ def event_marks() -> list[Json]:
         annotation(
             "Warm-ups, cool-downs",
             "orange",
-            f"{phase} WHERE \"kind\" =~ /^(warmup|cooldown)$/ AND {RUN}",
+            f'{phase} WHERE "kind" =~ /^(warmup|cooldown)$/ AND {RUN}',
             end="end_ms",
             shown=False,
         ),

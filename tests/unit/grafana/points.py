@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from loadgen.sinks.lineprotocol import line
+from loadgen.sinks.schema import THROTTLE_REASONS
+
 DAY_S = 86_400
 START_S = 1_796_050_000
 RUNS = {"2026-11-29T10-00-00_concurrency": START_S - DAY_S, "2026-11-30T10-00-00_concurrency": START_S}
@@ -20,20 +23,10 @@ LENGTH_S, TURN_S = 40, 10
 TOKENS_PER_S = {"vllm": 380.0, "llamacpp": 210.0}
 TTFT_MS = {"vllm": 180.0, "llamacpp": 95.0}
 GIB = 2.0**30
-REASONS = [
-    "gpu_idle",
-    "applications_clocks_setting",
-    "sw_power_cap",
-    "hw_slowdown",
-    "sync_boost",
-    "sw_thermal_slowdown",
-    "hw_thermal_slowdown",
-    "hw_power_brake_slowdown",
-    "display_clock_setting",
-]
+COUNTERS = ("preemptions", "cache_queries", "cache_hits", "draft_tokens", "accepted_tokens")
 
 
-def lines() -> Iterator[str]:
+def lines() -> Iterator[str | None]:
     for run, start_s in RUNS.items():
         common = {"run": run, "scenario": "concurrency"}
         yield from _requests(common, start_s)
@@ -43,25 +36,7 @@ def lines() -> Iterator[str]:
         yield from _summary(common, start_s)
 
 
-def line(measurement: str, tags: dict[str, str], fields: dict[str, Any], time_ns: int) -> str:
-    """Floats stay floats, whole numbers given as int get InfluxDB's `i`, texts are quoted."""
-    named = "".join(f",{key}={_tag(value)}" for key, value in sorted(tags.items()) if value)
-    values = ",".join(f"{key}={_value(value)}" for key, value in fields.items() if value is not None)
-    return f"{measurement}{named} {values} {time_ns}"
-
-
-def _tag(text: str) -> str:
-    return text.replace("\\", "\\\\").replace(" ", "\\ ").replace(",", "\\,").replace("=", "\\=")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return f"{value}i" if isinstance(value, int) else repr(value)
-
-
-def _requests(common: dict[str, str], start_s: int) -> Iterator[str]:
+def _requests(common: dict[str, str], start_s: int) -> Iterator[str | None]:
     """Four measured requests a turn (TTFT in steps of 1 ms from the engine's own), a warm-up, a failure."""
     for turn, (offset, engine) in enumerate(TURNS):
         tags = {**common, "engine": engine, "model": "m", "host": "h", "worker": "local"}
@@ -84,7 +59,7 @@ def _requests(common: dict[str, str], start_s: int) -> Iterator[str]:
             yield line("llm_request", {**tags, "phase": phase, "outcome": outcome, **error}, fields, at)
 
 
-def _windows(common: dict[str, str], start_s: int) -> Iterator[str]:
+def _windows(common: dict[str, str], start_s: int) -> Iterator[str | None]:
     """The last second of a turn is half measured, with half the tokens; idle engines have rows of zeros."""
     for second in range(LENGTH_S):
         offset, whose = TURNS[second // TURN_S]
@@ -114,14 +89,14 @@ def _windows(common: dict[str, str], start_s: int) -> Iterator[str]:
                 yield line("llm_window_aligned", tags, {**fields, "turn_s": float(second - offset)}, moved)
 
 
-def _machine(run: str, start_s: int) -> Iterator[str]:
+def _machine(run: str, start_s: int) -> Iterator[str | None]:
     """Two GPUs (the second is throttled by heat for one second) and both engines' counters."""
     for second in range(LENGTH_S):
         at = (start_s + second) * 10**9
         for gpu in ("0", "1"):
             hot = gpu == "1" and second == 20
             tags = {"run": run, "host": "gpu host", "gpu": gpu, "gpu_name": "Tesla V100", "source": "nvml"}
-            flags = {f"throttle_{name}": 0.0 for name in REASONS}
+            flags = {f"throttle_{name}": 0.0 for name in THROTTLE_REASONS}
             flags |= {"throttle_sw_power_cap": 1.0, "throttle_hw_thermal_slowdown": float(hot)}
             fields: dict[str, Any] = {
                 "utilization_percent": 97.0,
@@ -132,6 +107,8 @@ def _machine(run: str, start_s: int) -> Iterator[str]:
                 "sm_clock_mhz": 1380.0,
                 "memory_clock_mhz": 877.0,
                 "power_w": 250.0,
+                "power_limit_w": 300.0,
+                "max_sm_clock_mhz": 1530.0,
                 "energy_j": 250.0 * second,
                 "throttle_reasons": "sw_power_cap",
                 **flags,
@@ -150,18 +127,7 @@ def _machine(run: str, start_s: int) -> Iterator[str]:
             held = {"run": run, "host": "gpu host", "gpu": gpu, "engine": ENGINES[int(gpu)]}
             yield line("gpu_process", held, {"memory_bytes": 19 * GIB}, at)
         for engine in ENGINES:
-            counters = {
-                f"{name}_total": 10.0 * second
-                for name in [
-                    "preemptions",
-                    "cache_queries",
-                    "cache_hits",
-                    "prompt_tokens",
-                    "generation_tokens",
-                    "draft_tokens",
-                    "accepted_tokens",
-                ]
-            }
+            counters = {f"{name}_total": 10.0 * second for name in COUNTERS}
             gauges = {
                 "running": 4.0,
                 "waiting": 12.0,
@@ -173,30 +139,25 @@ def _machine(run: str, start_s: int) -> Iterator[str]:
             yield line("engine", {"run": run, "engine": engine}, {**gauges, **counters}, at)
 
 
-def _events(common: dict[str, str], start_s: int) -> Iterator[str]:
-    yield line(
-        "run_event",
-        {**common, "kind": "run_start"},
-        {"title": "run starts", "text": "", "tags": ""},
-        start_s * 10**9,
-    )
+def _events(common: dict[str, str], start_s: int) -> Iterator[str | None]:
+    begins = {"title": "run begins", "tags": "run_start"}
+    yield line("run_event", {**common, "kind": "run_start"}, begins, start_s * 10**9)
+    note = {"title": "note", "text": "a cable was pulled", "tags": "note"}
+    yield line("run_event", {**common, "kind": "note"}, note, (start_s + 5) * 10**9)
     for turn, (offset, engine) in enumerate(TURNS):
         begin = start_s + offset
-        yield line(
-            "run_event",
-            {**common, "engine": engine, "kind": "turn"},
-            {
-                "title": f"turn {turn}: {engine}",
-                "text": "complete",
-                "tags": engine,
+        for kind, since, until in (("warmup", begin, begin + 1), ("turn", begin + 1, begin + TURN_S)):
+            fields = {
+                "title": f"{engine}: turn {turn}",
+                "tags": f"{kind},{engine}",
                 "turn": float(turn),
-                "end_ms": float((begin + TURN_S) * 1000),
-            },
-            begin * 10**9 + 1,
-        )
+                "end_ms": until * 1000.0,
+            }
+            tags = {**common, "engine": engine, "kind": kind}
+            yield line("run_event", tags, fields, since * 10**9)
 
 
-def _summary(common: dict[str, str], start_s: int) -> Iterator[str]:
+def _summary(common: dict[str, str], start_s: int) -> Iterator[str | None]:
     """The newer run is suspect."""
     level = 1.0 if start_s == START_S else 0.0
     figures = {
