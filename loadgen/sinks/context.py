@@ -22,7 +22,7 @@ class RunContext:
     models: dict[str, str] = field(default_factory=dict)
     gpus: dict[tuple[Any, Any], dict[str, Any]] = field(default_factory=dict)
     phases: dict[tuple[str, Any, Any], dict[str, Any]] = field(default_factory=dict)
-    series: dict[tuple[Any, ...], str] = field(default_factory=dict)  # beginnings of lines made before
+    series: dict[tuple[Any, ...], str] = field(default_factory=dict, init=False)  # made before, by their tags
 
     @classmethod
     def of(cls, run: RunDir) -> RunContext:
