@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,23 +63,7 @@ def by_second(columns: Columns, rows: Bools, window: Turn, origin_ns: int | None
     measured, tokens, in_flight, completions, failures, first_tokens, ttft_sum = _zeros(n)
     edges = np.clip(np.arange(n + 1) * SECOND_NS, offset_ns, offset_ns + length_ns)
     measured += np.diff(edges) / 1e9
-
-    picked = np.flatnonzero(rows)
-    time_in = columns.gone_ms()[picked]
-    time_in_ns = np.maximum(np.round(time_in * 1e6), 0.0).astype(np.int64)
-    sent_ns = columns.whole["sent_ns"][picked] - window.start_ns
-    if window.clock_stepped:
-        # Wall time can't place the requests, but all of them lie in the turn: as near as they can.
-        sent_ns = np.clip(sent_ns, 0, np.maximum(length_ns - time_in_ns, 0))
-        whole = left = np.ones(len(picked), dtype=np.bool_)
-    else:
-        # In the floats of window.py: nothing may fall on one side of an edge here, on the other there.
-        gone = sent_ns / 1e6 + time_in
-        left = (gone >= 0.0) & (gone <= window.seconds * 1e3 + SLACK_MS)
-        whole = (sent_ns / 1e6 >= -SLACK_MS) & (gone <= window.seconds * 1e3 + SLACK_MS)
-    gone_ns = sent_ns + time_in_ns
-    outcome = columns.word["outcome"][picked]
-    ok = outcome == OK
+    at = _place(columns, np.flatnonzero(rows), window, length_ns)
 
     def second(at_ns: Any) -> Any:
         """Which second, of nanoseconds since the window's start; what is outside counts at the edge."""
@@ -88,28 +72,60 @@ def by_second(columns: Columns, rows: Bools, window: Turn, origin_ns: int | None
     def count(at_ns: Any) -> Ints:
         return np.bincount(second(at_ns), minlength=n).astype(np.int64)
 
-    span = (np.clip(t, 0, length_ns) + offset_ns for t in (sent_ns, gone_ns))
-    _add_time(in_flight, *span)
-    completions += count(gone_ns[left & ok])
-    never_sent = columns.whole["sent_ns"][picked] <= 0  # it found no server: known by when that was written
-    ended_ns = np.where(never_sent, columns.whole["point_ns"][picked] - window.start_ns, gone_ns)
-    failures += count(ended_ns[outcome == FAILED])
+    def add(at_ns: Any, values: Any) -> Floats:
+        return np.bincount(second(at_ns), weights=values, minlength=n).astype(np.float64)
 
-    ttft = columns.number["ttft_ms"][picked]
-    first_ns = sent_ns + np.round(np.nan_to_num(ttft) * 1e6).astype(np.int64)
-    first = ok & np.isfinite(ttft) & (whole | ((first_ns >= 0) & (first_ns <= length_ns)))
+    _add_time(in_flight, *(np.clip(t, 0, length_ns) + offset_ns for t in (at.sent_ns, at.gone_ns)))
+    ok = columns.word["outcome"][at.picked] == OK
+    failed = columns.word["outcome"][at.picked] == FAILED
+    completions += count(at.gone_ns[at.left & ok])
+    never_sent = columns.whole["sent_ns"][at.picked] <= 0  # it found no server: its line was written then
+    ended_ns = np.where(never_sent, columns.whole["point_ns"][at.picked] - window.start_ns, at.gone_ns)
+    failures += count(ended_ns[failed])
+
+    ttft = columns.number["ttft_ms"][at.picked]
+    first_ns = at.sent_ns + np.round(np.nan_to_num(ttft) * 1e6).astype(np.int64)
+    first = ok & np.isfinite(ttft) & (at.whole | ((first_ns >= 0) & (first_ns <= length_ns)))
     first_tokens += count(first_ns[first])
-    ttft_sum += np.bincount(second(first_ns[first]), weights=ttft[first], minlength=n)
+    ttft_sum += add(first_ns[first], ttft[first])
 
-    counts = np.diff(columns.starts)[picked]
-    silent = (counts == 0) & (whole | left)  # tokens without a text event came with the end of the response
-    tokens += np.bincount(second(gone_ns[silent]), weights=columns.tokens[picked][silent], minlength=n)
+    counts = np.diff(columns.starts)[at.picked]
+    silent = (counts == 0) & (at.whole | at.left)  # tokens without a text event came with the response's end
+    tokens += add(at.gone_ns[silent], columns.tokens[at.picked][silent])
     for part in _chunks(counts):
-        at_ns, each, owner = _events(columns, picked[part], sent_ns[part])
-        at = sent_ns[part][owner] / 1e6 + (at_ns - sent_ns[part][owner]) / 1e6
-        inside = whole[part][owner] | ((at >= -SLACK_MS) & (at <= window.seconds * 1e3 + SLACK_MS))
-        tokens += np.bincount(second(at_ns[inside]), weights=each[inside], minlength=n)
+        event_ns, each, owner = _events(columns, at.picked[part], at.sent_ns[part])
+        sent_ns = at.sent_ns[part][owner]
+        ms = sent_ns / 1e6 + (event_ns - sent_ns) / 1e6
+        inside = at.whole[part][owner] | ((ms >= -SLACK_MS) & (ms <= window.seconds * 1e3 + SLACK_MS))
+        tokens += add(event_ns[inside], each[inside])
     return Seconds(origin_ns, measured, tokens, in_flight, completions, failures, first_tokens, ttft_sum)
+
+
+class _Placed(NamedTuple):
+    """Requests of a window, in nanoseconds since its start. `left`: they ended in it; `whole`: they lie in it
+    from beginning to end."""
+
+    picked: Ints
+    sent_ns: Ints
+    gone_ns: Ints
+    left: Bools
+    whole: Bools
+
+
+def _place(columns: Columns, picked: Ints, window: Turn, length_ns: int) -> _Placed:
+    time_in = columns.gone_ms()[picked]
+    time_in_ns = np.maximum(np.round(time_in * 1e6), 0.0).astype(np.int64)
+    sent_ns = columns.whole["sent_ns"][picked] - window.start_ns
+    if window.clock_stepped:
+        # Wall time can't place the requests, but all of them lie in the turn: as near as they can.
+        sent_ns = np.clip(sent_ns, 0, np.maximum(length_ns - time_in_ns, 0))
+        everything = np.ones(len(picked), dtype=np.bool_)
+        return _Placed(picked, sent_ns, sent_ns + time_in_ns, everything, everything)
+    # In the floats of window.py: nothing may fall on one side of an edge here, on the other there.
+    gone = sent_ns / 1e6 + time_in
+    before_end = gone <= window.seconds * 1e3 + SLACK_MS
+    left, whole = (gone >= 0.0) & before_end, (sent_ns / 1e6 >= -SLACK_MS) & before_end
+    return _Placed(picked, sent_ns, sent_ns + time_in_ns, left, whole)
 
 
 def _zeros(n: int) -> tuple[Any, ...]:

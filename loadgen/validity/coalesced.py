@@ -15,7 +15,9 @@ def check(run: Evidence) -> list[Finding]:
     inexact time. That one is the last, which servers send in one breath with the end of the stream."""
     out = []
     for name, _, counts in run.with_counts():
-        advice = "give the generator more processor, or send less load from it"
+        advice = (
+            "unless the server sends several events at a time, give the generator more processor or less load"
+        )
         ttft = counts["inexact_ttft"] / max(counts["ok"], 1)
         if ttft >= TTFT_SHARE:
             evidence = (
