@@ -142,7 +142,6 @@ def test_data_lies_in_named_volumes(tmp_path: Path) -> None:
     assert set(whole["volumes"]) == set(mounted.values())
 
 
-@pytest.mark.skipif(not (ROOT / "grafana").exists(), reason="the dashboards are not there yet")
 def test_what_is_mounted_from_here_is_here_and_read_only(tmp_path: Path) -> None:
     for name, service in services(tmp_path, *PROFILES).items():
         for mount in service.get("volumes", []):
