@@ -106,7 +106,7 @@ def test_the_load_generator_has_few_rights_and_can_reach_the_host(tmp_path: Path
         service = all_of_them[name]
         assert not service.keys() & {"user", "cap_add", "pid"}, name  # the image's ordinary user, and no more
         assert service["security_opt"] == ["no-new-privileges:true"], name
-    for name in ("locust", "worker", "grafana"):
+    for name in ("locust", "worker", "telemetry", "grafana"):
         assert all_of_them[name]["extra_hosts"] == ["host.docker.internal=host-gateway"], name
 
 
@@ -118,6 +118,8 @@ def test_the_gpu_sampler_sees_all_gpus_and_the_hosts_processes(tmp_path: Path) -
     # What it takes to read another user's /proc/PID/fd, and nothing else of root's rights.
     assert (sampler["user"], sampler["cap_drop"]) == ("0:0", ["ALL"])
     assert sampler["cap_add"] == ["SYS_PTRACE", "DAC_READ_SEARCH"]
+    urls = services(tmp_path, "gpu", VLLM_URL="http://vllm:8000")["telemetry"]["environment"]
+    assert (urls["VLLM_URL"], urls["LLAMACPP_URL"]) == ("http://vllm:8000", "")
     assert {name for name, s in all_of_them.items() if "gpus" in s} == {"telemetry", "vllm", "llamacpp"}
     assert {name for name, s in all_of_them.items() if "pid" in s} == {"telemetry"}
 
