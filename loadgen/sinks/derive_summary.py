@@ -13,7 +13,8 @@ from loadgen.report.summary import RunSummary
 from loadgen.validity import Level, Validity
 
 STATISTICS = ("mean", "p50", "p95", "p99")
-WINDOW = ("throughput_tokens_per_s", "requests_per_s", "concurrency")
+# Figures that are one number, by their part of the JSON summary.
+SINGLE = {"window": ("throughput_tokens_per_s", "requests_per_s", "concurrency")}
 FAILURES = "failures"
 LONGEST_REASONS = 1000
 DIRECTION = {figure.name: figure.higher_is_better for figure in FIGURES}
@@ -46,9 +47,10 @@ def _values(figures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             fields = {"value": stats["p50"], "n": float(stats["n"])}
             yield metric.name, fields | {k: stats[k] for k in STATISTICS}
     requests = float(figures["counts"]["requests"])
-    for name in WINDOW:
-        if figures["window"].get(name) is not None:
-            yield name, {"value": float(figures["window"][name]), "n": requests}
+    for part, names in SINGLE.items():
+        for name in names:
+            if (value := figures.get(part, {}).get(name)) is not None:
+                yield name, {"value": float(value), "n": requests}
     if requests:
         yield FAILURES, {"value": float(figures["counts"]["failed"]), "n": requests}
 
