@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "summary": "print the figures of a run or suite",
     "engines": "what is there: server, version, model, context of each endpoint",
     "sim": "start simulated engines (no model, no GPU)",
+    "telemetry": "sample the GPUs of this machine: live table, gpu.jsonl, agent",
 }
 
 DESCRIPTION = """\

@@ -38,14 +38,16 @@ class RunDir:
     path: Path
 
     @classmethod
-    def create(cls, runs_dir: Path, scenario: str, suite: Suite | None = None) -> RunDir:
+    def create(
+        cls, runs_dir: Path, scenario: str, suite: Suite | None = None, *, latest: bool = True
+    ) -> RunDir:
         """Make a new run directory, in the suite if there is one, and point `latest` at it (or leave it on
-        the suite). Raises StoreError."""
+        the suite, or where it is: not `latest`). Raises StoreError."""
         parent = suite.path if suite else Path(runs_dir)
         run = cls(_new_directory(parent, scenario))
         if suite:
             suite.add(run)
-        else:
+        elif latest:
             _point_latest(parent, run.path.name)
         return run
 

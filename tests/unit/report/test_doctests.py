@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
+from loadgen import plain
 from loadgen.metrics import littles, percentiles
-from loadgen.report import plain
 
 ROOT = Path(__file__).parents[3]
 
