@@ -78,7 +78,6 @@ def variable(
         "description": description,
         "datasource": DATASOURCE,
         "query": {"query": query, "refId": f"variable-{name}"},
-        "definition": query,
         "refresh": 2,
         "sort": 2 if newest_first else 1,
         "multi": multi,
