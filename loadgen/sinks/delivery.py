@@ -21,7 +21,7 @@ from loadgen.sinks.influxdb import InfluxWriter
 from loadgen.sinks.points import CONVERTERS, RowError
 from loadgen.sinks.sending import GaveUp, Sender
 from loadgen.sinks.state import DeliveryState
-from loadgen.sinks.tail import Chunk, count_lines, read_chunk, size
+from loadgen.sinks.tail import Chunk, count_lines, read_chunk
 from loadgen.store import RunDir, StoreError
 
 DERIVED = "derived.jsonl"
