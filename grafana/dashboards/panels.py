@@ -232,7 +232,7 @@ def text(content: str, *, w: int = 24, h: int = 3) -> Json:
 
 def organize(columns: Sequence[tuple[str, str]], *, keep_time: bool = False) -> Json:
     """Order and rename columns; the time of an aggregate says nothing and is left out."""
-    hidden = () if keep_time else ("Time", "time", "Time 1", "Time 2")
+    hidden = () if keep_time else ("Time", "time", "Time 1", "Time 2", "Time 3")
     return {
         "id": "organize",
         "options": {

@@ -68,19 +68,17 @@ def event_marks() -> list[Json]:
 
 
 def runs_table(title: str, where: str, about: str, *, h: int = 6) -> Json:
-    """Runs with a link that sets picker and time range to exactly that run.
-
-    The end is the latest start + the longest answer. Both are whole milliseconds, as they stand in addresses.
-    """
+    """Runs with a link that sets picker and time range to exactly that run, two seconds before and after."""
+    times = table(f"""
+        SELECT min("start_ms") - 2000 AS "start", max("start_ms") + 2000 AS "end"
+        FROM "run_event" WHERE {where} GROUP BY "run", "scenario"
+    """)
     requests = table(f"""
-        SELECT (min("sent_ns") - min("sent_ns") % 1000000) / 1000000 - 5000 AS "start",
-            (max("sent_ns") - max("sent_ns") % 1000000) / 1000000
-            + max("complete_ms") - max("complete_ms") % 1 + 5000 AS "end",
-            count("failed") AS "requests", sum("failed") AS "failures"
-        FROM "llm_request" WHERE {where} GROUP BY "run", "scenario"
+        SELECT sum("n") AS "requests", sum("value") AS "failures"
+        FROM "run_summary" WHERE "metric" = 'failures' AND {where} GROUP BY "run"
     """)
     verdicts = table(f"""
-        SELECT last("validity") AS "validity", last("simulated") AS "simulated"
+        SELECT last("validity") AS "validity", max("simulated") AS "simulated"
         FROM "run_summary" WHERE {where} GROUP BY "run"
     """)
     links = [
@@ -95,7 +93,7 @@ def runs_table(title: str, where: str, about: str, *, h: int = 6) -> Json:
     ]
     return p.table(
         title,
-        [requests, verdicts],
+        [times, requests, verdicts],
         about,
         columns=["run", "scenario", "validity", "simulated", "start", "end", "requests", "failures"],
         h=h,

@@ -1,4 +1,4 @@
-"""A real run, delivered to a real database, on the dashboards: nothing is empty, the numbers are the summary's.
+"""A real run in a real database, on the dashboards: nothing is empty, the numbers are the summary's.
 
 Both engines are simulated (one refuses some requests), NVML is a recording, a dcgm-exporter's page is made
 up; all else is the product, in its own processes.
@@ -148,3 +148,11 @@ def test_turns_laid_over_each_other_begin_at_the_start_of_the_run(delivered):
     for series in answer.series:
         first = next(t for t, v in series["values"] if v is not None)
         assert abs(first - delivered.run_start_ms) <= 1000
+
+
+def test_the_link_of_a_run_shows_all_of_it(delivered):
+    (run,) = delivered.open("trend").answer("Runs").rows
+    linked = delivered._replace(start_ms=int(run["start"]), end_ms=int(run["end"]))
+    for name in ("comparison", "gpu"):
+        board = linked.open(name, run=run["run"])
+        assert {a.panel for a in board.answers() if not a.values} <= NOT_GIVEN

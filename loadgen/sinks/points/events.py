@@ -65,6 +65,7 @@ def _line(context: RunContext, kind: str, row: dict[str, Any], end_ms: int | Non
         "block": row.get("block"),
         "users": row.get("users"),
         "complete": row.get("complete"),
+        "start_ms": row["t_ns"] // 10**6,
         "end_ms": end_ms,
     }
     tags = {"run": context.run, "scenario": context.scenario, "engine": engine, "kind": kind}

@@ -27,6 +27,7 @@ RUN_EVENT = Measurement(
         Field("block", "block, from 0"),
         Field("users", "users of the turn", "users"),
         Field("complete", "1 where the turn was complete, else 0; there once it has ended"),
+        Field("start_ms", "the point's own time, for addresses that lead to a run", "ms"),
         Field("end_ms", "when the phase ended, wall clock", "ms"),
     ),
 )

@@ -140,9 +140,10 @@ def _machine(run: str, start_s: int) -> Iterator[str | None]:
 
 
 def _events(common: dict[str, str], start_s: int) -> Iterator[str | None]:
-    begins = {"title": "run begins", "tags": "run_start"}
-    yield line("run_event", {**common, "kind": "run_start"}, begins, start_s * 10**9)
-    note = {"title": "note", "text": "a cable was pulled", "tags": "note"}
+    for kind, title, at in (("run_start", "run begins", 0), ("run_end", "run ends", LENGTH_S)):
+        fields = {"title": title, "tags": kind, "start_ms": (start_s + at) * 1000.0}
+        yield line("run_event", {**common, "kind": kind}, fields, (start_s + at) * 10**9)
+    note = {"title": "note", "text": "a cable was pulled", "tags": "note", "start_ms": (start_s + 5) * 1000.0}
     yield line("run_event", {**common, "kind": "note"}, note, (start_s + 5) * 10**9)
     for turn, (offset, engine) in enumerate(TURNS):
         begin = start_s + offset
@@ -151,6 +152,7 @@ def _events(common: dict[str, str], start_s: int) -> Iterator[str | None]:
                 "title": f"{engine}: turn {turn}",
                 "tags": f"{kind},{engine}",
                 "turn": float(turn),
+                "start_ms": since * 1000.0,
                 "end_ms": until * 1000.0,
             }
             tags = {**common, "engine": engine, "kind": kind}

@@ -164,24 +164,26 @@ def test_a_turn_is_one_point_that_gets_its_end(context: RunContext) -> None:
     (end,) = convert({"t_ns": T0 + 9 * 10**9, "kind": "turn_end", "complete": True, **at}, context)
     head = "run_event,engine=vllm,kind=turn,run=r1,scenario=concurrency "
     body = 'title="vllm: turn 3",tags="turn,vllm",turn=3,block=1,users=16'
-    assert start == f"{head}{body} {T0}"
-    assert end == f"{head}{body},complete=1,end_ms={T0 // 10**6 + 9000} {T0}"
+    assert start == f"{head}{body},start_ms={T0 // 10**6} {T0}"
+    assert end == f"{head}{body},complete=1,start_ms={T0 // 10**6},end_ms={T0 // 10**6 + 9000} {T0}"
     assert convert({"t_ns": T0, "kind": "turn_end", **at}, context) == []  # ended already
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
+    ("row", "expected", "end"),
     [
         ({"kind": "note", "text": "hot"},
-         'kind=note,run=r1,scenario=concurrency title="note",text="hot",tags="note"'),
+         'kind=note,run=r1,scenario=concurrency title="note",text="hot",tags="note"', ""),
         ({"kind": "run_end", "state": "complete"},
-         'kind=run_end,run=r1,scenario=concurrency title="run ends",text="complete",tags="run_end"'),
+         'kind=run_end,run=r1,scenario=concurrency title="run ends",text="complete",tags="run_end"', ""),
         ({"kind": "cooldown_start", "seconds": 5.0},
-         'kind=cooldown,run=r1,scenario=concurrency title="cool-down",tags="cooldown",end_ms=1796056867000'),
+         'kind=cooldown,run=r1,scenario=concurrency title="cool-down",tags="cooldown"',
+         ",end_ms=1796056867000"),
     ],
 )  # fmt: skip
-def test_other_events(context: RunContext, row: dict[str, Any], expected: str) -> None:
-    assert CONVERTERS["events"]({"t_ns": T0, **row}, context) == [f"run_event,{expected} {T0}"]
+def test_other_events(context: RunContext, row: dict[str, Any], expected: str, end: str) -> None:
+    line = f"run_event,{expected},start_ms={T0 // 10**6}{end} {T0}"
+    assert CONVERTERS["events"]({"t_ns": T0, **row}, context) == [line]
 
 
 def test_derived_points_are_taken_as_they_are(context: RunContext) -> None:
