@@ -70,6 +70,17 @@ def test_panels_have_numbers_of_their_own_and_do_not_lie_on_each_other(name):
             taken |= cells
 
 
+def test_events_are_not_marked_where_time_is_moved():
+    model = MODELS["comparison"]
+    titles = {p["id"]: p["title"] for p in panels(model)}
+    for marks in model["annotations"]["list"]:
+        if not marks.get("builtIn"):
+            assert marks["filter"]["exclude"] is True
+            assert [titles[i] for i in marks["filter"]["ids"]] == [
+                f"{what} since the turn began" for what in ("Throughput", "TTFT", "In flight")
+            ]
+
+
 def test_links_lead_to_dashboards_that_exist():
     uids = {model["uid"] for model in MODELS.values()}
     assert uids == {uid for uid, _, _ in PLACES}
