@@ -75,8 +75,8 @@ def _now() -> list[Json]:
         p.stat(
             "Generator's lag",
             [lag],
-            "How late the generator's own timer was, at worst. A run in which that is 100 ms in one second of "
-            "twenty is suspect.",
+            "How late the generator's own timer was, at worst. A run in which that is 100 ms in one second "
+            "of twenty is suspect.",
             unit="ms",
             w=6,
             graph=True,

@@ -48,6 +48,13 @@ def test_every_panel_picker_and_annotation_finds_something(database, name, inter
     assert [(a.panel, a.ref, a.query) for a in answers if not a.values] == []
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_database_is_no_error(bucket, name):
+    board = opened(name, bucket)
+    answers = [*board.answers(), *board.annotations()]
+    assert [(a.panel, a.error) for a in answers if a.error or a.values] == []
+
+
 @pytest.mark.parametrize("name", ["comparison", "live", "gpu"])
 def test_the_run_picker_lists_the_runs_of_the_time_range_newest_first(database, name):
     assert opened(name, database).found["run"] == [points.LAST]
