@@ -21,11 +21,11 @@ def engine_lines() -> list[list[Json]]:
 
 
 def _engine(
-    title: str, select: str, about: str, *, alias: str = "$tag_engine", dashed: str = "^$", **look: Any
+    title: str, select: str, about: str, *, alias: str = "$tag_engine", dashed: str = "", **look: Any
 ) -> Json:
     query = over_time(select, "engine", "engine")
     look = {"w": 8, "empty": NO_ENGINE, "spans_ms": 10_000, **look}
-    overrides = [*p.engine_colors(), p.dashed(dashed)]
+    overrides = [*p.engine_colors(), *([p.dashed(dashed)] if dashed else [])]
     return p.timeseries(title, [target(query, alias)], about, overrides=overrides, **look)
 
 
