@@ -6,11 +6,11 @@ import ssl
 
 import certifi
 
-from loadgen.config import ConfigError, EngineSpec
+from loadgen.config import ConfigError, EngineSpec, InfluxdbSpec
 
 
-def tls_context(spec: EngineSpec) -> ssl.SSLContext:
-    """A client's context for this engine: verified against `ca_file`, else against the system's
+def tls_context(spec: EngineSpec | InfluxdbSpec) -> ssl.SSLContext:
+    """A client's context for this server: verified against `ca_file`, else against the system's
     certificates and certifi's; not verified at all only where `verify_tls` is off.
 
     ConfigError when `ca_file` can not be read.

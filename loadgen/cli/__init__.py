@@ -18,6 +18,8 @@ COMMANDS: dict[str, str] = {
     "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
     "summary": "print the figures of a run or suite",
     "engines": "what is there: server, version, model, context of each endpoint",
+    "ship": "deliver a run to InfluxDB, or what is missing of it there",
+    "influx": "check whether InfluxDB is set up right for delivery",
     "sim": "start simulated engines (no model, no GPU)",
     "telemetry": "sample the GPUs of this machine: live table, gpu.jsonl, agent",
 }
@@ -44,6 +46,8 @@ flags away.
 
 later:
   loadgen summary latest       the figures again; --json for programs
+  loadgen influx check         is InfluxDB ready for the next runs?
+  loadgen ship latest          deliver what InfluxDB does not have of a run
   locust -f locustfiles/concurrency.py     the same run in Locust's web page
 
 `loadgen COMMAND --help` tells more."""

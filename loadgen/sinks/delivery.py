@@ -17,7 +17,7 @@ import orjson
 
 from loadgen.sinks.context import RunContext
 from loadgen.sinks.deadletter import DeadLetter, DeadLetterFile
-from loadgen.sinks.influxdb import InfluxWriter
+from loadgen.sinks.influxdb import InfluxWriter, destination
 from loadgen.sinks.points import CONVERTERS, RowError
 from loadgen.sinks.sending import GaveUp, Sender
 from loadgen.sinks.state import DeliveryState
@@ -43,7 +43,7 @@ class Delivery:
         """`ending` is set when nobody writes to the run any more. `tell(state, why)` hears of `delivering`
         and `waiting`."""
         self.run = run
-        self.state = DeliveryState(run.path, writer.destination)
+        self.state = DeliveryState(run.path, destination(writer.spec))
         self.letters = DeadLetterFile(run.path)
         self.lines = 0
         self._context = RunContext(run.name)
@@ -57,13 +57,6 @@ class Delivery:
     @property
     def dead(self) -> int:
         return len(self.letters)
-
-    def journals(self) -> list[Path]:
-        """Files that points are made from while the run goes on, in a fixed order."""
-        try:
-            return sorted(p for p in self.run.path.iterdir() if JOURNAL.fullmatch(p.name))
-        except OSError as e:
-            raise StoreError(f"{self.run.path} cannot be read: {e.strerror or e}") from None
 
     def again(self) -> None:
         """Begin from the beginning of every file. Raises StoreError."""
@@ -79,7 +72,7 @@ class Delivery:
     def deliver_new(self) -> bool:
         """One chunk of each journal that has grown; whether there was any. Raises WriteError (a person has to
         act), GaveUp (ending, and the database is away), StoreError."""
-        moved = [path for path in self.journals() if self._deliver_chunk(path)]
+        moved = [path for path in journals(self.run) if self._deliver_chunk(path)]
         return bool(moved)
 
     def deliver_all(self) -> None:
@@ -92,12 +85,7 @@ class Delivery:
 
     def left(self) -> int:
         """Lines that are not delivered yet. What was counted once is not read again to count it."""
-        return sum(self._count(p) for p in self._files())
-
-    def left_by_file(self) -> dict[str, int]:
-        """File -> lines that are not delivered yet, where there are any."""
-        found = {p.name: self._count(p) for p in self._files()}
-        return {name: n for name, n in found.items() if n}
+        return sum(self._count(p) for p in files(self.run))
 
     def _count(self, path: Path) -> int:
         try:
@@ -110,10 +98,6 @@ class Delivery:
             return 0
         self._counted[path.name] = (upto, lines + more)
         return lines + more
-
-    def _files(self) -> list[Path]:
-        derived = self.run.path / DERIVED
-        return self.journals() + ([derived] if derived.exists() else [])
 
     def _offset(self, path: Path) -> int:
         """Where this process is in a file; at first, or when it was replaced, where the last one was."""
@@ -228,11 +212,37 @@ def finish(delivery: Delivery) -> None:
     delivery.deliver_all()
 
 
+def journals(run: RunDir) -> list[Path]:
+    """Files that points are made from while the run goes on, in a fixed order. Raises StoreError."""
+    try:
+        return sorted(p for p in run.path.iterdir() if JOURNAL.fullmatch(p.name))
+    except OSError as e:
+        raise StoreError(f"{run.path} cannot be read: {e.strerror or e}") from None
+
+
+def files(run: RunDir) -> list[Path]:
+    """All that points are made from, the derived ones last. Raises StoreError."""
+    derived = run.path / DERIVED
+    return journals(run) + ([derived] if derived.exists() else [])
+
+
+def missing_lines(run: RunDir, to: str) -> dict[str, int]:
+    """File -> lines that are not delivered yet to that destination, where there are any.
+
+    Raises StoreError, OSError.
+    """
+    state = DeliveryState(run.path, to)
+    found = {p.name: count_lines(p, state.offset(p.name))[0] for p in files(run)}
+    return {name: n for name, n in found.items() if n}
+
+
 def needs_derived(run: RunDir) -> bool:
     """Whether derived.jsonl is missing, or older than something that it is made from."""
-    sources = [p for p in run.path.glob("*.jsonl") if JOURNAL.fullmatch(p.name)]
+    sources = journals(run)
+    if not any(p.name.startswith("requests") for p in sources):
+        return False  # a recording of telemetry
     try:
         made = (run.path / DERIVED).stat().st_mtime_ns
         return any(p.stat().st_mtime_ns > made for p in sources)
     except OSError:
-        return bool(sources)
+        return True

@@ -16,12 +16,15 @@ from typing import Any
 from influxdb_client.client.influxdb_client import InfluxDBClient
 from influxdb_client.rest import ApiException
 from influxdb_client.service.write_service import WriteService
-from urllib3.exceptions import HTTPError, ReadTimeoutError, SSLError
+from urllib3 import disable_warnings
+from urllib3.exceptions import HTTPError, InsecureRequestWarning, ReadTimeoutError
 
 from loadgen.config import ConfigError, InfluxdbSpec
+from loadgen.tls import tls_context
 
 TIMEOUT_S = 15.0
 WHY_CHARS = 300
+SECRET_CHARS = 6  # a shorter token is no secret, and blanking it would garble what is said
 # A fifth of the size for a third of what the library's own level 9 costs.
 COMPRESSION_LEVEL = 1
 _TLS_FOR_GOOD = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
@@ -59,11 +62,17 @@ class WriteError(Exception):
         self.timed_out = timed_out
 
 
+def destination(spec: InfluxdbSpec) -> str:
+    """What `delivery.json` knows a bucket by."""
+    return f"{spec.url} {spec.org} {spec.bucket}"
+
+
 class InfluxWriter:
     """One bucket. The token goes into a header of each request, and nowhere else."""
 
     def __init__(self, spec: InfluxdbSpec, token: str) -> None:
-        """Raises ConfigError without an address, or with a token that no header can carry."""
+        """Raises ConfigError without an address, with a token that no header can carry, or with a `ca_file`
+        that cannot be read."""
         if not spec.url:
             raise ConfigError(
                 "InfluxDB has no address: set INFLUXDB_URL, or url in [influxdb] of loadgen.toml"
@@ -74,26 +83,18 @@ class InfluxWriter:
             )
         self.spec = spec
         self._token = token
+        if not spec.verify_tls:
+            disable_warnings(InsecureRequestWarning)  # it was asked for
         client: Any = InfluxDBClient  # the library has no types
         service: Any = WriteService
-        try:
-            self._client = client(
-                url=spec.url,
-                token=token,
-                org=spec.org,
-                verify_ssl=spec.verify_tls,
-                ssl_ca_cert=spec.ca_file,
-            )
-        except OSError as e:
-            raise ConfigError(
-                f"ca_file {spec.ca_file} of InfluxDB cannot be read: {e.strerror or e}"
-            ) from None
+        self._client = client(
+            url=spec.url,
+            token=token,
+            org=spec.org,
+            verify_ssl=spec.verify_tls,
+            ssl_context=tls_context(spec) if spec.url.startswith("https:") else None,
+        )
         self._service = service(self._client.api_client)
-
-    @property
-    def destination(self) -> str:
-        """What `delivery.json` knows it by."""
-        return f"{self.spec.url} {self.spec.org} {self.spec.bucket}"
 
     def write(self, lines: Sequence[str], timeout_s: float = TIMEOUT_S) -> None:
         """Store lines with times in nanoseconds. Raises WriteError."""
@@ -109,17 +110,23 @@ class InfluxWriter:
                 _request_timeout=round(timeout_s * 1000),
             )
         except ApiException as e:
+            if not e.status:  # the library's word for TLS that failed
+                raise self._silent(str(e.reason)) from None
             raise self._refused(e) from None
+        except UnicodeDecodeError:  # of an answer that the library would read as text
+            raise WriteError(Refusal.RETRY, f"{self.spec.url} answers what is not text") from None
         except (HTTPError, OSError) as e:
-            reason = _reason(e)
-            if isinstance(e, SSLError) and any(text in reason for text in _TLS_FOR_GOOD):
-                why = f"TLS with InfluxDB at {self.spec.url} is not possible: {reason}"
-                raise WriteError(Refusal.STOP, self._plain(why)) from None
-            why = self._plain(f"InfluxDB at {self.spec.url} does not answer: {reason}")
-            raise WriteError(Refusal.RETRY, why, timed_out=isinstance(e, ReadTimeoutError)) from None
+            raise self._silent(reason_of(e), isinstance(e, ReadTimeoutError)) from None
 
     def close(self) -> None:
         self._client.close()
+
+    def _silent(self, reason: str, timed_out: bool = False) -> WriteError:
+        if any(text in reason for text in _TLS_FOR_GOOD):
+            why = f"TLS with InfluxDB at {self.spec.url} is not possible: {reason}"
+            return WriteError(Refusal.STOP, self._plain(why))
+        why = f"InfluxDB at {self.spec.url} does not answer: {reason}"
+        return WriteError(Refusal.RETRY, self._plain(why), timed_out=timed_out)
 
     def _refused(self, error: ApiException) -> WriteError:
         status, said = int(error.status or 0), said_by(error.body)
@@ -148,7 +155,9 @@ class InfluxWriter:
 
     def _plain(self, text: str) -> str:
         """Bounded, on one line, and without the token, whatever a server says."""
-        return " ".join(text.replace(self._token, "<token>").split())[:WHY_CHARS]
+        if len(self._token) >= SECRET_CHARS:
+            text = text.replace(self._token, "<token>")
+        return " ".join(text.split())[:WHY_CHARS]
 
 
 def said_by(body: Any) -> str:
@@ -167,11 +176,11 @@ def said_by(body: Any) -> str:
     return re.sub(r"<[^>]*>", " ", text)[:WHY_CHARS]
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """The innermost cause, which is what a person can act on: `[Errno 111] Connection refused`."""
     reason = getattr(error, "reason", None)
     if isinstance(reason, BaseException):
-        return _reason(reason)
+        return reason_of(reason)
     text = str(error) or type(error).__name__
     return re.sub(r"^[A-Za-z]*Connection(Pool)?\(.*?\): ", "", text)
 

@@ -15,6 +15,7 @@ LONGEST_WAIT_S = 15.0
 GIVE_UP_S = 10.0
 ENDING_TIMEOUT_S = 5.0
 SMALLEST = 100
+NO_LIMIT = 1 << 30
 CHECK = "loadgen_check"
 
 
@@ -45,7 +46,7 @@ class Sender:
         self._sleep = sleep
         self._accepted = False
         self._silent_since: float | None = None
-        self._limit = 1 << 30  # lines a request; smaller for a database that is too slow for more
+        self._limit = NO_LIMIT  # lines a request; smaller for a database that is too slow for more
 
     def send(self, lines: Sequence[str]) -> list[tuple[int, str]]:
         """(index, reason) of each line that was refused, in order. Raises WriteError of the kind STOP, and
@@ -63,7 +64,7 @@ class Sender:
             try:
                 self._write(lines[low:high])
                 self._accepted = True
-                self._limit = min(self._limit * 2, 1 << 30)
+                self._limit = min(self._limit + self._limit // 10, NO_LIMIT)
             except WriteError as e:
                 if e.refusal is Refusal.STOP:
                     raise
