@@ -60,6 +60,7 @@ class Batch:
         self.e2es_ms: deque[float] = deque(maxlen=_KEPT)
         self.halted = False
         self.start_mono_ns = 0
+        self.end_mono_ns: int | None = None
         self.last_end_ns = 0
         self.done = Event()
 
@@ -123,6 +124,7 @@ class Crew:
     def __init__(self) -> None:
         self.users: dict[Any, int] = {}
         self.batches: list[Batch] = []
+        self.ended: deque[Batch] = deque(maxlen=_KEPT)  # for the windows, which take them out
         self._joined = 0
         self._bell = Event()
 
@@ -163,7 +165,9 @@ class Crew:
         self._ring()
 
     def end(self, batch: Batch) -> None:
+        batch.end_mono_ns = time.monotonic_ns()
         self.batches.remove(batch)
+        self.ended.append(batch)
 
     def halt(self) -> None:
         """No new requests."""

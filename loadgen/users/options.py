@@ -111,7 +111,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--gpus", "telemetry.gpus", tuple, "which of them, as 0,1 (none: all)", metavar="LIST"),
     Option(
-        "--telemetry-agent",
+        "--agents",
         "telemetry.agents",
         tuple,
         "addresses of telemetry agents on GPU hosts, with commas between",

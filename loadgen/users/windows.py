@@ -108,7 +108,8 @@ class WindowWriter:
         cpu_s, at = time.process_time(), time.monotonic()
         cpu_percent = 100 * (cpu_s - self._cpu_s) / max(at - self._cpu_at, 1e-3)
         self._cpu_s, self._cpu_at = cpu_s, at
-        batches = {b.lane.name: b for b in self._crew.batches}
+        batches = [*self._crew.batches, *self._crew.ended]
+        self._crew.ended.clear()
         for name in self._engines:
             events = self._live(name)
             second, self._seconds[name] = self._seconds[name], _Second(events)
@@ -116,7 +117,7 @@ class WindowWriter:
                 "t_ns": self._start_ns,
                 "engine": name,
                 "worker": self._worker,
-                **_stage(batches.get(name), self._start_ns),
+                **_stage([b for b in batches if b.lane.name == name], self._start_ns),
                 "tokens": max(0, events - second.events),
                 "completions": second.completions,
                 "failures": second.failures,
@@ -128,21 +129,31 @@ class WindowWriter:
             self._lines.append(orjson.dumps(row))
 
 
-def _stage(batch: Batch | None, start_ns: int) -> dict[str, Any]:
-    """What the engine is doing at the end of the second that began at `start_ns`, wall time."""
-    if batch is None or not batch.start_mono_ns:
-        return {"phase": IDLE, "measured_s": 0.0, "in_flight": 0, "users": 0}
-    stage = {"in_flight": batch.in_flight, "users": len(batch.members)}
-    if batch.phase == WARMUP:
-        return {"phase": WARMUP, "measured_s": 0.0, **stage}
-    began_ns = time.time_ns() - (time.monotonic_ns() - batch.start_mono_ns)
-    turn_s = (start_ns - began_ns) / 1e9
+def _stage(batches: Sequence[Batch], start_ns: int) -> dict[str, Any]:
+    """What the engine did in the second from `start_ns` (wall time) until now: of its batches, those that go
+    on and those that have ended in it."""
+    going = [b for b in batches if b.start_mono_ns]
+    stage = {
+        "in_flight": sum(b.in_flight for b in going),
+        "users": max((len(b.members) for b in going if b.end_mono_ns is None), default=0),
+    }
+    turns = [b for b in going if b.phase != WARMUP]
+    if not turns:
+        return {"phase": WARMUP if going else IDLE, "measured_s": 0.0, **stage}
+    now_ns, offset_ns = time.time_ns(), time.time_ns() - time.monotonic_ns()
+    measured_ns = 0
+    for turn in turns:
+        end_ns = now_ns if turn.end_mono_ns is None else turn.end_mono_ns + offset_ns
+        measured_ns += max(
+            0, min(end_ns, start_ns + SECOND_NS) - max(turn.start_mono_ns + offset_ns, start_ns)
+        )
+    first = min(turns, key=lambda b: b.turn)
     return {
         "phase": MEASURE,
-        "turn": batch.turn,
-        "block": batch.block,
-        "turn_s": round(max(0.0, turn_s), 3),
-        "measured_s": round(min(1.0, 1.0 + turn_s), 3),
+        "turn": first.turn,
+        "block": first.block,
+        "turn_s": round(max(0, start_ns - first.start_mono_ns - offset_ns) / 1e9, 3),
+        "measured_s": round(min(measured_ns, SECOND_NS) / 1e9, 3),
         **stage,
     }
 

@@ -60,22 +60,44 @@ def test_a_row_per_engine_for_every_second(tmp_path: Path) -> None:
     assert all(r["cpu_percent"] >= 0 and r["loop_lag_ms"] >= 0 for r in rows)
 
 
+SECOND = 1_000_000_000
+
+
+def batch(phase: str, turn: int, began_s: float, ended_s: float | None = None) -> Batch:
+    """Times in seconds after the start of the second that is looked at, which ends now."""
+    made = Batch(lane("a"), phase, turn=turn, block=turn // 2)
+    second_mono_ns = time.monotonic_ns() - SECOND
+    made.start_mono_ns = second_mono_ns + int(began_s * 1e9)
+    made.end_mono_ns = None if ended_s is None else second_mono_ns + int(ended_s * 1e9)
+    return made
+
+
 @pytest.mark.parametrize(
-    ("began_before_s", "turn_s", "measured_s"),
-    [(-0.25, 0.0, 0.75), (0.0, 0.0, 1.0), (3.0, 3.0, 1.0)],  # the turn began inside, with, before the second
+    ("batches", "phase", "turn", "turn_s", "measured_s"),
+    [
+        ([(MEASURE, 0, -3.0)], "measure", 0, 3.0, 1.0),  # in the middle of a turn
+        ([(MEASURE, 0, 0.25)], "measure", 0, 0.0, 0.75),  # it began in this second
+        ([(MEASURE, 0, -3.0, 0.4)], "measure", 0, 3.0, 0.4),  # it ended in it
+        ([(MEASURE, 1, 0.1, 0.3), (MEASURE, 2, 0.5, 0.9)], "measure", 1, 0.0, 0.6),  # two short ones
+        ([(WARMUP, 0, -1.0, 0.2), (MEASURE, 0, 0.3)], "measure", 0, 0.0, 0.7),
+        ([(WARMUP, 0, -1.0)], "warmup", None, None, 0.0),
+        ([], "idle", None, None, 0.0),
+    ],
 )
-def test_how_much_of_a_second_is_measured(began_before_s: float, turn_s: float, measured_s: float) -> None:
-    batch = Batch(lane("a"), MEASURE, turn=0, block=0)
-    now_ns = time.time_ns()
-    batch.start_mono_ns = time.monotonic_ns() - int((1 + began_before_s) * 1e9)
-    stage = _stage(batch, now_ns - 1_000_000_000)
-    assert stage["turn_s"] == pytest.approx(turn_s, abs=0.1)
+def test_how_much_of_a_second_is_measured(
+    batches: list[tuple[Any, ...]], phase: str, turn: int | None, turn_s: float | None, measured_s: float
+) -> None:
+    stage = _stage([batch(*b) for b in batches], time.time_ns() - SECOND)
+    assert (stage["phase"], stage.get("turn")) == (phase, turn)
+    assert stage.get("turn_s") == (None if turn_s is None else pytest.approx(turn_s, abs=0.1))
     assert stage["measured_s"] == pytest.approx(measured_s, abs=0.1)
 
 
-def test_warm_up_is_not_measured() -> None:
-    batch = Batch(lane("a"), WARMUP, turn=0, block=0)
-    batch.start_mono_ns = time.monotonic_ns()
-    assert _stage(batch, time.time_ns())["phase"] == "warmup"
-    assert _stage(batch, time.time_ns())["measured_s"] == 0
-    assert _stage(None, 0)["phase"] == "idle"
+def test_a_turn_shorter_than_a_second_is_seen() -> None:
+    crew = Crew()
+    crew.join("u1")
+    short = Batch(lane("a"), MEASURE, turn=3, block=1)
+    crew.begin(short, ["u1"], [0.0])
+    crew.end(short)
+    stage = _stage([*crew.batches, *crew.ended], time.time_ns() - SECOND)
+    assert (stage["phase"], stage["turn"], stage["users"]) == ("measure", 3, 0)
