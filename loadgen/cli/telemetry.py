@@ -52,7 +52,7 @@ examples:
 on a GPU host, for a generator elsewhere:
   export LOADGEN_TELEMETRY_TOKEN=...        the same on both machines
   loadgen telemetry --listen 0.0.0.0:9467   here
-  loadgen run concurrency --agents http://gpuhost:9467      there
+  loadgen run concurrency --telemetry-agent http://gpuhost:9467      there
 
 The token crosses the network as it is: over networks that you do not trust,
 put TLS in front of the port."""
@@ -64,10 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", metavar="LIST", help="which, as 0,1 (default: all)")
     parser.add_argument("--interval", metavar="S", type=float, help="seconds between samples (default: 1)")
     parser.add_argument("--duration", metavar="S", type=float, help="end after so many seconds")
-    parser.add_argument(
-        "--dcgm", metavar="URL", action="append", help="also read a dcgm-exporter; repeatable"
-    )
-    parser.add_argument("--agents", metavar="URL", action="append", help="also read an agent; repeatable")
+    parser.add_argument("--dcgm", metavar="URLS", action="append", help="also read these dcgm-exporters")
+    parser.add_argument("--telemetry-agent", metavar="URLS", action="append", help="also read these agents")
     parser.add_argument(
         "--engine",
         action="append",
@@ -109,7 +107,8 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> Settings:
-    telemetry: dict[str, Any] = {"gpu": "on", "agents": tuple(args.agents or ())}
+    # Agents of the settings are a run's: one of them may be this very command.
+    telemetry: dict[str, Any] = {"gpu": "on", "agents": _listed(args.telemetry_agent)}
     if args.gpus is not None:
         try:
             telemetry["gpus"] = tuple(int(part) for part in args.gpus.split(",") if part.strip())
@@ -118,9 +117,8 @@ def _settings(args: argparse.Namespace) -> Settings:
     if args.interval is not None:
         telemetry["interval_s"] = args.interval
     if args.dcgm is not None:
-        telemetry["dcgm"] = tuple(args.dcgm)
-    engines = [text for texts in args.engine or [] for text in texts.split(",")]
-    flags = {"telemetry": telemetry, "engines": engines, "runs_dir": args.runs_dir}
+        telemetry["dcgm"] = _listed(args.dcgm)
+    flags = {"telemetry": telemetry, "engines": list(_listed(args.engine)), "runs_dir": args.runs_dir}
     settings = load_settings(flags, defaults={"scenario": SCENARIO}, config_file=args.config)
     # Missing tokens are told before anything is sampled or made.
     if settings.influxdb.url:
@@ -128,6 +126,11 @@ def _settings(args: argparse.Namespace) -> Settings:
     if settings.telemetry.agents:
         settings.telemetry.token()
     return settings
+
+
+def _listed(texts: list[str] | None) -> tuple[str, ...]:
+    """Flags that may be repeated, and hold several values with commas between."""
+    return tuple(part.strip() for text in texts or [] for part in text.split(",") if part.strip())
 
 
 def _server(listen: str | None, settings: Settings) -> AgentServer | None:

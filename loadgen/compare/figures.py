@@ -32,4 +32,8 @@ OF_WINDOW = (
     Figure("throughput_tokens_per_s", "throughput", True),
     Figure("requests_per_s", "requests per second", True),
 )
-FIGURES = (*OF_REQUESTS, *OF_WINDOW)
+OF_ENERGY = (
+    Figure("joules_per_output_token", "energy per output token", False),
+    Figure("joules_per_request", "energy per request", False),
+)
+FIGURES = (*OF_REQUESTS, *OF_WINDOW, *OF_ENERGY)

@@ -2,10 +2,10 @@
 
     joules of a turn = sum over the engine's GPUs of the rise of the energy counter over the turn
 
-The counter at a turn's edge is interpolated between the samples around it, so a turn's figure is uncertain by
-part of a sample's time at each end. Between samples where the counter is missing or went back (a driver loaded
-anew), power x time stands in (trapezoids), unless the samples are too far apart. It is the whole card's energy,
-idle power and what else runs there included: with both engines in memory, the waiting one's share is in it.
+The counter at a turn's edge is interpolated between the samples around it, so a turn's figure is uncertain
+by part of a sample's time at each end. Between samples where the counter is missing or went back (a driver
+loaded anew), power x time stands in (trapezoids), unless the samples are too far apart. It is the whole
+card's energy, idle power included, and what else runs on it.
 
     joules per output token = joules / tokens that arrived in those turns
     joules per request      = joules / successful requests that ended in them
@@ -37,7 +37,7 @@ POWER = "power"
 
 @dataclass(frozen=True)
 class EngineEnergy:
-    """`joules` by turn. `named`: whether the engine's processes were told apart; else `gpus` are all there are.
+    """`joules` by turn. `named`: the engine's processes were told apart; else `gpus` are all that there are.
 
     `source` is where the energy is from, `counter` or `power`. `peak_memory_bytes` is the most that the
     engine's processes held, summed over GPUs.

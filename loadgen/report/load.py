@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen.metrics.columns import ColumnBuilder, Columns
+from loadgen.metrics.energy import EngineEnergy, engine_energy
+from loadgen.metrics.gputrack import gpu_tracks
 from loadgen.metrics.server_concurrency import Gauge
 from loadgen.metrics.turns import Turn, find_turns
 from loadgen.store import Damage, Manifest, RunDir
@@ -17,12 +19,14 @@ from loadgen.store.manifest import COMPLETE, FAILED, INTERRUPTED, RUNNING
 @dataclass
 class EngineData:
     """What one engine's part of a run left. `examples` has one error text for each kind of failure; `gauge`
-    is what the server said of its requests, None if nobody asked it."""
+    is what the server said of its requests, None if nobody asked it; `energy` is what its GPUs used, None if
+    nobody watched them."""
 
     columns: Columns
     turns: list[Turn]
     examples: dict[str, str]
     gauge: Gauge | None = None
+    energy: EngineEnergy | None = None
 
 
 @dataclass
@@ -73,6 +77,12 @@ def load_run(run: RunDir) -> RunData:
             run_complete=state not in (INTERRUPTED, FAILED),
         )
         engines[name] = EngineData(columns, turns, examples.get(name, {}), gauges.get(name))
+    if run.gpu_path.exists():
+        damage = Damage()
+        tracks = gpu_tracks(read_rows(run.gpu_path, damage))
+        warnings += damage.sentences()
+        for name, used in engine_energy(tracks, {name: e.turns for name, e in engines.items()}).items():
+            engines[name].energy = used
     scenario = (manifest.scenario if manifest else "") or scenario or run.name.partition("_")[2] or run.name
     return RunData(run.name, scenario, state, manifest, engines, warnings, events)
 

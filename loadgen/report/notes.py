@@ -80,6 +80,9 @@ def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
             f"{percent(window['straddling_share'])} of the tokens in its throughput are of requests that "
             "straddle the window's edge"
         )
+    gpu = figures.get("gpu", {})
+    if "energy_j" in gpu and not gpu["gpus_named"] and gpu["gpus"] > 1:
+        out.append(f"energy is that of all {gpu['gpus']} GPUs: its own could not be told by their processes")
     if (window["littles_residual"] or 0.0) > LITTLE_TOLERANCE:
         out.append(
             f"Little's residual is {number(window['littles_residual'])}: concurrency, rate and time in "

@@ -152,6 +152,8 @@ def summarise_engine(
             for turn, sums in parts
         ],
     }
+    if engine.energy is not None:
+        figures["gpu"] = engine.energy.figures([(turn, sums) for turn, sums in parts if turn in used])
     seen = server_concurrency(engine.gauge, used) if engine.gauge else None
     if seen is not None:
         figures["window"]["server_concurrency"] = seen.mean

@@ -23,6 +23,13 @@ CELL = 23
 SHOWN = ("ttft_ms", "first_event_ms", "tpot_ms", "decode_tokens_per_s", "e2e_ms", "chunk_gap_ms")
 WHERE_PRESENT = ("ttfa_ms", "scheduled_ttft_ms", "scheduled_e2e_ms")
 SHOWN_NOTES = ("blocks", "gpu_throttling")
+# Label, unit, key in the figures' `gpu`, and what it is divided by.
+GPU = (
+    ("energy", "J/token", "joules_per_output_token", 1),
+    ("energy", "J/req", "joules_per_request", 1),
+    ("GPU power", "W", "mean_power_w", 1),
+    ("GPU memory", "GiB", "peak_memory_bytes", 2**30),
+)
 RATIOS = (
     ("ttft_ms", "p50", "TTFT p50"),
     ("tpot_ms", "p50", "TPOT p50"),
@@ -169,6 +176,7 @@ def _rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list
         window("requests", "1/s", "requests_per_s"),
         window("concurrency", "", "concurrency"),
         *server,
+        *_gpu_rows(engines, everyone),
         ("Little's residual", each(lambda e: _one(_share(e["window"]["littles_residual"])))),
         ("turns complete", each(lambda e: _turns(e["window"]))),
         ("output as asked", each(lambda e: _as_asked(e["counts"]))),
@@ -176,6 +184,17 @@ def _rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list
         ("cached tokens", each(lambda e: _cached(e["counts"]))),
         ("warm-up, left out", each(lambda e: _one(f"{e['counts']['warmup_requests']:,}"))),
     ]
+    return rows
+
+
+def _gpu_rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    """What is known of the GPUs; nothing where nobody watched them."""
+    rows = []
+    for label, unit, key, scale in GPU:
+        if any(key in e.get("gpu", {}) for e in everyone):
+            values = [e.get("gpu", {}).get(key) for e in engines]
+            cells = [_one(number(None if v is None else v / scale)) for v in values]
+            rows.append((f"{label:<{LABEL - 7}}{unit:>7}", cells))
     return rows
 
 

@@ -15,6 +15,7 @@ from loadgen.validity import Level, Validity
 STATISTICS = ("mean", "p50", "p95", "p99")
 # Figures that are one number, by their part of the JSON summary.
 SINGLE = {"window": ("throughput_tokens_per_s", "requests_per_s", "concurrency")}
+GPU = ("joules_per_output_token", "joules_per_request", "mean_power_w", "peak_memory_bytes")
 FAILURES = "failures"
 LONGEST_REASONS = 1000
 DIRECTION = {figure.name: figure.higher_is_better for figure in FIGURES}
@@ -51,6 +52,9 @@ def _values(figures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         for name in names:
             if (value := figures.get(part, {}).get(name)) is not None:
                 yield name, {"value": float(value), "n": requests}
+    for name in GPU:
+        if (value := figures.get("gpu", {}).get(name)) is not None:
+            yield name, {"value": float(value), "n": requests}
     if requests:
         yield FAILURES, {"value": float(figures["counts"]["failed"]), "n": requests}
 

@@ -79,7 +79,8 @@ def test_a_counter_that_starts_anew() -> None:
     ("start", "end", "expected"),
     [
         (0.0, 10.0, 1000.0),
-        (5.0, 10.4, 540.0),  # 0.4 s of 5.4 s without samples: taken at the mean power of the rest
+        (5.0, 10.2, 520.0),  # 0.2 s of 5.2 s without samples: taken at the mean power of the rest
+        (5.0, 10.4, None),
         (5.0, 12.0, None),
         (-3.0, 5.0, None),
         (20.0, 30.0, None),
@@ -177,8 +178,8 @@ def test_parts_of_a_turn_add_up(steps: list[tuple[float, float]], cut: float) ->
 
 
 def test_two_engines_on_an_h200() -> None:
-    """vLLM with 16 requests at a time, then llama.cpp with one. Expected: the recorded counter (millijoules) at
-    the samples next to the edges, 533.4 s and 560.3 s, and 560.3 s and 592.6 s, after 1,796,064,000."""
+    """vLLM with 16 requests at a time, then llama.cpp with one. Expected: the recorded counter at the samples
+    next to the edges."""
     lines = (FIXTURES / "nvml/two_engines.jsonl").read_text().splitlines()
     raw = [json.loads(line) for line in lines]
     names = {4596: "vllm", 13871: "llamacpp"}

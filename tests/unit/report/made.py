@@ -48,3 +48,14 @@ def make_run(
         rows = ({"t_ns": T0 + int(t * S), "engine": "e", "running": r, "waiting": w} for t, r, w in in_server)
         (run.path / "engine.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in rows))
     return run
+
+
+def watched(run: RunDir, engine: str = "e", watts: float = 400.0, gpus: int = 1) -> RunDir:
+    """Samples of GPUs from a second before T0 until 12 s after it; `engine` holds 1 GiB on each."""
+    with open(run.gpu_path, "wb") as f:
+        for t in range(-1, 13):
+            for gpu in range(gpus):
+                row = {"kind": "sample", "t_ns": T0 + t * S, "host": "h", "gpu": gpu, "source": "nvml"}
+                held = [{"pid": 7, "memory_bytes": 2**30, **({"engine": engine} if engine else {})}]
+                f.write(orjson.dumps({**row, "energy_j": watts * t, "processes": held}) + b"\n")
+    return run

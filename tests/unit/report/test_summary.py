@@ -12,7 +12,7 @@ from loadgen.report import compute, write_summary
 from loadgen.report.summary import summarise_run
 from loadgen.store import RunDir, StoreError, Suite
 from tests.unit.metrics.rows import FIVE, row
-from tests.unit.report.made import make_run
+from tests.unit.report.made import make_run, watched
 
 
 def figures(run: RunDir | Suite, scenario: str = "concurrency", engine: str = "e") -> dict[str, Any]:
@@ -72,6 +72,23 @@ def test_what_the_server_counted_itself(tmp_path: Path) -> None:
     assert figures(run)["window"] == window
     assert any("engine.jsonl" in w for w in summarise_run(run).warnings)
     assert "server_concurrency" not in figures(make_run(tmp_path, FIVE))["window"]
+
+
+def test_what_the_gpus_used(tmp_path: Path) -> None:
+    """400 W over the turn's 10 s, in which 16 tokens arrived and three successful requests ended."""
+    out = figures(watched(make_run(tmp_path, FIVE)))
+    assert out["gpu"] == {
+        "gpus": 1,
+        "gpus_named": True,
+        "energy_j": pytest.approx(4000.0),
+        "energy_source": "counter",
+        "turns": 1,
+        "joules_per_output_token": pytest.approx(250.0),
+        "joules_per_request": pytest.approx(4000 / 3),
+        "mean_power_w": pytest.approx(400.0),
+        "peak_memory_bytes": 2**30,
+    }
+    assert "gpu" not in figures(make_run(tmp_path, FIVE))
 
 
 def test_counts(tmp_path: Path) -> None:

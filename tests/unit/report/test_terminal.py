@@ -12,7 +12,7 @@ from loadgen.report.plain import clean, number, percent
 from loadgen.report.terminal import print_summaries
 from loadgen.store import RunDir, Suite
 from tests.unit.metrics.rows import FIVE, row
-from tests.unit.report.made import make_run
+from tests.unit.report.made import make_run, watched
 
 BOTH = [{**r, "engine": name} for name in ("vllm", "llamacpp") for r in FIVE]
 INFOS = [
@@ -52,6 +52,18 @@ def test_figures_are_where_they_belong(text: str) -> None:
     assert line(text, "cached tokens") == "cached tokens not reported not reported"
     assert "llamacpp / vllm: TTFT p50 1.00" in text
     assert "16 users, 64 requests a turn" in text
+
+
+def test_what_the_gpus_used(tmp_path: Path) -> None:
+    text = shown(watched(make_run(tmp_path, FIVE)))
+    assert line(text, "energy         J/token") == "energy J/token 250.0"
+    assert line(text, "energy           J/req") == "energy J/req 1,333"
+    assert line(text, "GPU power") == "GPU power W 400.0"
+    assert line(text, "GPU memory") == "GPU memory GiB 1.00"
+    nobodys = shown(watched(make_run(tmp_path, FIVE), engine="", gpus=2))
+    assert line(nobodys, "GPU power") == "GPU power W 800.0"
+    assert "GPU memory" not in nobodys
+    assert "energy is that of all 2 GPUs" in " ".join(nobodys.split())
 
 
 def test_no_ratio_to_an_engine_of_which_nothing_succeeded_and_failures_beside_the_others(
