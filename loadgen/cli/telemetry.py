@@ -52,7 +52,7 @@ examples:
 on a GPU host, for a generator elsewhere:
   export LOADGEN_TELEMETRY_TOKEN=...        the same on both machines
   loadgen telemetry --listen 0.0.0.0:9467   here
-  loadgen run concurrency --telemetry-agent http://gpuhost:9467      there
+  loadgen run concurrency --agents http://gpuhost:9467      there
 
 The token crosses the network as it is: over networks that you do not trust,
 put TLS in front of the port."""
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--interval", metavar="S", type=float, help="seconds between samples (default: 1)")
     parser.add_argument("--duration", metavar="S", type=float, help="end after so many seconds")
     parser.add_argument("--dcgm", metavar="URLS", action="append", help="also read these dcgm-exporters")
-    parser.add_argument("--telemetry-agent", metavar="URLS", action="append", help="also read these agents")
+    parser.add_argument("--agents", metavar="URLS", action="append", help="also read these agents")
     parser.add_argument(
         "--engine",
         action="append",
@@ -108,7 +108,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _settings(args: argparse.Namespace) -> Settings:
     # Agents of the settings are a run's: one of them may be this very command.
-    telemetry: dict[str, Any] = {"gpu": "on", "agents": _listed(args.telemetry_agent)}
+    telemetry: dict[str, Any] = {"gpu": "on", "agents": _listed(args.agents)}
     if args.gpus is not None:
         try:
             telemetry["gpus"] = tuple(int(part) for part in args.gpus.split(",") if part.strip())

@@ -89,7 +89,7 @@ def test_no_gpu_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
         (["--interval", "0"], "interval_s"),
         (["--duration", "0"], "--duration"),
         (["--listen"], "set the environment variable LOADGEN_TELEMETRY_TOKEN"),
-        (["--telemetry-agent", "http://h:1"], "set the environment variable LOADGEN_TELEMETRY_TOKEN"),
+        (["--agents", "http://h:1"], "set the environment variable LOADGEN_TELEMETRY_TOKEN"),
         (["--listen", "9467"], "is not HOST:PORT"),
         (["--dcgm", "http://node6:9400,node7"], "'node7' is not an address"),
     ],
