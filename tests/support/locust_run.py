@@ -113,5 +113,9 @@ def run_locust(runs_dir: Path, *flags: str, **options: Any) -> LocustRun:
     return start_locust(runs_dir, "--headless", *flags, **options).wait()
 
 
-def run_loadgen(runs_dir: Path, *args: str) -> LocustRun:
-    return LocustRun([sys.executable, "-m", "loadgen.cli", *args], runs_dir).wait()
+def start_loadgen(runs_dir: Path, *args: str, env: dict[str, str] | None = None) -> LocustRun:
+    return LocustRun([sys.executable, "-m", "loadgen.cli", *args], runs_dir, env)
+
+
+def run_loadgen(runs_dir: Path, *args: str, env: dict[str, str] | None = None) -> LocustRun:
+    return start_loadgen(runs_dir, *args, env=env).wait()
