@@ -63,6 +63,10 @@ class LocustRun:
             time.sleep(0.02)
         raise AssertionError(f"never happened; stderr: {self._logs[1].read_text(errors='replace')[-3000:]}")
 
+    def printed(self) -> str:
+        """Its standard output so far."""
+        return self._logs[0].read_text(errors="replace")
+
     # What it left behind.
 
     @property
