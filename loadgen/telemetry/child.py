@@ -72,14 +72,14 @@ def serve(run_dir: Path, stdin: BinaryIO, stdout: BinaryIO) -> int:
     scraper: EngineScraper | None = None
     try:
         spec, engines, host = _first_line(stdin)
+        if spec.engine_metrics == "on" and engines:
+            scraper = _scraper(engines, spec.interval_s, engine_file)
+            scraper.start()
         hub = make_hub(spec, [(e.name, e.url) for e in engines], host, gpu_file.write)
         hub.open()
         if spec.gpu == "on" and not hub.facts:
             raise ConfigError("; ".join(hub.notes) or "no GPU was found")
         hub.start()
-        if spec.engine_metrics == "on" and engines:
-            scraper = _scraper(engines, spec.interval_s, engine_file)
-            scraper.start()
         _say(stdout, {"ready": True, "gpus": hub.facts, "notes": hub.notes})
         _answer(stdin, stdout, hub, scraper)
     except (ConfigError, StoreError) as e:

@@ -18,7 +18,8 @@ from loadgen.telemetry.processes import Owners
 from loadgen.telemetry.rows import note_row
 from loadgen.telemetry.sampler import GpuSampler
 
-OPEN_S = 20.0  # without persistence mode the driver is loaded first, which takes seconds a GPU
+OPEN_S = 15.0  # without persistence mode the driver is loaded first, which takes seconds a GPU
+STOP_S = 3.0
 
 
 class Source(Protocol):
@@ -121,8 +122,13 @@ class Hub:
             source.start()
 
     def stop(self) -> None:
-        for source in self._open:
-            source.stop()
+        """Stop all sources at once, each with a last sample: what was measured until now lies between two."""
+        threads = [threading.Thread(target=source.stop, daemon=True) for source in self._open]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + STOP_S
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def latest(self) -> list[dict[str, Any]]:
         """The last sample of each GPU, by host and GPU."""

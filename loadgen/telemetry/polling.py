@@ -15,6 +15,7 @@ from loadgen.telemetry.rows import note_row
 
 CONNECT_S = 2.0
 READ_S = 5.0
+LAST_S = 1.0
 LARGEST = 32 * 2**20
 
 
@@ -51,9 +52,12 @@ class Polled(ABC):
         self._beat.start()
 
     def stop(self) -> None:
+        """Ask a last time, a beat from now: by then the other side has a sample of what was until now."""
         if self._beat:
             self._beat.ask_to_stop()
-            self._beat.join_until(time.monotonic() + 1.0)
+            time.sleep(min(self._interval_s, LAST_S))
+            if self._beat.join_until(time.monotonic() + LAST_S):
+                self._work()
 
     def latest(self) -> list[dict[str, Any]]:
         return [] if self._problem else list(self._latest.values())

@@ -16,6 +16,7 @@ from loadgen.telemetry.rows import NVML, SAMPLE_FIELDS, facts_row, note_row, sam
 SLOW_BEAT_S = 5.0
 LOST_BEAT_S = 10.0  # how often a lost GPU is asked again
 STUCK_S = 5.0
+STALE_S = 10.0
 
 
 class GpuDevice(Protocol):
@@ -87,20 +88,30 @@ class GpuSampler:
             beat.start()
         self._beats.append(watch)
 
-    def stop(self, timeout_s: float = 2.0) -> None:
-        """Stop all beats. A thread that is stuck in the driver is left behind."""
+    def stop(self, timeout_s: float = 2.5) -> None:
+        """Stop all beats and take a last sample. A thread that is stuck in the driver is left behind."""
         deadline = time.monotonic() + timeout_s
         for beat in self._beats:
             beat.ask_to_stop()
-        for beat in self._beats:
-            beat.join_until(deadline)
+        ended = {beat.name for beat in self._beats if beat.join_until(deadline)}
+        last = [
+            threading.Thread(target=gpu.beat, daemon=True)
+            for gpu in self._gpus
+            if f"gpu-{gpu.index}" in ended
+        ]
+        for thread in last:
+            thread.start()
+        for thread in last:
+            thread.join(max(0.0, deadline - time.monotonic()))
         for beat in self._beats:
             if beat.missed and not beat.name.endswith(("slow", "watch")):
                 self._note(f"{beat.name}: {beat.missed} samples left out, the driver took longer than a beat")
 
     def latest(self) -> list[dict[str, Any]]:
-        """The last sample of each GPU, what the slow beat found last included."""
-        return [{**gpu.slow, **gpu.last} for gpu in self._gpus if gpu.last]
+        """The last sample of each GPU, what the slow beat found last included; none of a GPU whose driver
+        has not answered for a while."""
+        oldest = time.monotonic() - max(STALE_S, 3 * self.interval_s)
+        return [{**gpu.slow, **gpu.last} for gpu in self._gpus if gpu.last and gpu.last_at > oldest]
 
     def _watch(self) -> None:
         now = time.monotonic()
@@ -127,6 +138,7 @@ class _Gpu:
         self.facts: dict[str, Any] = {}
         self.slow: dict[str, Any] = {}
         self.last: dict[str, Any] = {}
+        self.last_at = 0.0
         self._device = device
         self._host = host
         self._write = write
@@ -168,7 +180,7 @@ class _Gpu:
             values["processes"] = self._owner(values["processes"])
         slow, self._new_slow = self._new_slow, {}
         row = sample_row(t_ns, self._host, self.index, {**values, **slow}, source=NVML, cost_ms=cost_ms)
-        self.last = row
+        self.last, self.last_at = row, time.monotonic()
         self._write(row)
         self._notes()
 

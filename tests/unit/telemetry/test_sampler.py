@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,26 @@ def test_slow_values_are_in_one_sample_and_in_the_latest() -> None:
     assert ["pcie_width" in r for r in samples] == [True, False, False]
     assert samples[0]["processes"] == [{"pid": 3, "engine": "e"}]
     assert sampler.latest()[0]["pcie_width"] == 16
+
+
+def test_the_last_sample_is_taken_at_the_end() -> None:
+    """So that a turn that has just ended lies between two samples, however slow the beat."""
+    rows: list[Any] = []
+    sampler = GpuSampler([Device(0), Device(1)], host="h", interval_s=1000.0, write=rows.append)
+    sampler.open()
+    sampler.start()
+    wait_for(lambda: sum(r["kind"] == "sample" for r in rows) == 2)
+    ended_ns = time.time_ns()
+    sampler.stop()
+    assert sorted(r["gpu"] for r in rows if r["kind"] == "sample" and r["t_ns"] >= ended_ns) == [0, 1]
+
+
+def test_a_sample_that_is_old_is_not_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loadgen.telemetry.sampler.STALE_S", 0.0)
+    sampler = GpuSampler([Device(0)], host="h", interval_s=0.001, write=lambda row: None)
+    sampler.open()
+    sampler._gpus[0].beat()
+    wait_for(lambda: sampler.latest() == [])
 
 
 def test_a_gpu_that_comes_back_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
