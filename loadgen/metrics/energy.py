@@ -2,10 +2,11 @@
 
     joules of a turn = sum over the engine's GPUs of the rise of the energy counter over the turn
 
-The counter at a turn's edge is interpolated between the samples around it, so a turn's figure is uncertain
-by part of a sample's time at each end. Between samples where the counter is missing or went back (a driver
-loaded anew), power x time stands in (trapezoids), unless the samples are too far apart. It is the whole
-card's energy, idle power included, and what else runs on it.
+The counter at a turn's edge is interpolated between the samples around it. Where power jumps by D watts
+between two samples b seconds apart, that puts up to D b / 4 joules on the wrong side of the edge, so a turn of
+ten beats or more is right to a twentieth; shorter ones have no figure. Between samples where the counter is
+missing or went back (a driver loaded anew), power x time stands in (trapezoids), unless the samples are too far
+apart. It is the whole card's energy, idle power included, and what else runs on it.
 
     joules per output token = joules / tokens that arrived in those turns
     joules per request      = joules / successful requests that ended in them
@@ -30,6 +31,7 @@ from loadgen.metrics.window import Totals
 COVERED = 0.95  # of a turn must lie between samples; what is missing is taken at the turn's mean power
 LONGEST_GAP_S = 5.0  # over which power is taken as a straight line, or five times the usual beat
 STUCK_S = 10.0
+LEAST_BEATS = 10
 
 COUNTER = "counter"
 POWER = "power"
@@ -37,7 +39,8 @@ POWER = "power"
 
 @dataclass(frozen=True)
 class EngineEnergy:
-    """`joules` by turn. `named`: the engine's processes were told apart; else `gpus` are all that there are.
+    """`joules` by turn; `too_short` are turns with too few samples. `named`: the engine's processes were told
+    apart; else `gpus` are all that there are.
 
     `source` is where the energy is from, `counter` or `power`. `peak_memory_bytes` is the most that the
     engine's processes held, summed over GPUs.
@@ -48,6 +51,7 @@ class EngineEnergy:
     named: bool = False
     source: str = COUNTER
     peak_memory_bytes: int | None = None
+    too_short: frozenset[int] = frozenset()
 
     def figures(self, parts: Sequence[tuple[Turn, Totals]]) -> dict[str, Any]:
         """The figures by their names in the JSON summary, of the turns in `parts` whose energy is known."""
@@ -63,6 +67,8 @@ class EngineEnergy:
                 "mean_power_w": seconds,
             }
             out |= {name: joules / of for name, of in per.items() if of > 0}
+        if short := sum(turn.turn in self.too_short for turn, _ in parts):
+            out["turns_too_short"] = short
         if self.peak_memory_bytes is not None:
             out["peak_memory_bytes"] = self.peak_memory_bytes
         return out
@@ -76,7 +82,7 @@ def engine_energy(tracks: Sequence[GpuTrack], turns: Mapping[str, Sequence[Turn]
     """
     if not tracks:
         return {}
-    meters = [_Meter(track) for track in tracks]
+    meters = [Meter(track) for track in tracks]
     on = {engine: {n for n, track in enumerate(tracks) if engine in track.memory} for engine in turns}
     used = {engine: own or set(range(len(tracks))) for engine, own in on.items()}
     out = {}
@@ -85,8 +91,10 @@ def engine_energy(tracks: Sequence[GpuTrack], turns: Mapping[str, Sequence[Turn]
             turn for other in turns if other != engine and used[other] & used[engine] for turn in turns[other]
         ]
         joules = {}
+        least_s = LEAST_BEATS * max(meters[n].beat_s for n in used[engine])
+        short = frozenset(turn.turn for turn in own if turn.seconds < least_s)
         for turn in own:
-            if turn.clock_stepped or any(_overlap(turn, rival) for rival in rivals):
+            if turn.turn in short or turn.clock_stepped or any(_overlap(turn, rival) for rival in rivals):
                 continue
             parts = [meters[n].between(turn.start_ns, turn.end_ns) for n in used[engine]]
             if all(part is not None for part in parts):
@@ -98,6 +106,7 @@ def engine_energy(tracks: Sequence[GpuTrack], turns: Mapping[str, Sequence[Turn]
             named=bool(on[engine]),
             source=COUNTER if all(meters[n].counts for n in used[engine]) else POWER,
             peak_memory_bytes=sum(memory) if any(memory) else None,
+            too_short=short,
         )
     return out
 
@@ -107,16 +116,16 @@ def _overlap(a: Turn, b: Turn) -> bool:
     return both_ns > (1 - COVERED) * (a.end_ns - a.start_ns)
 
 
-class _Meter:
+class Meter:
     """Joules and covered seconds of one GPU since its first sample, at every sample."""
 
     def __init__(self, track: GpuTrack) -> None:
         self._t = (track.t_ns - track.t_ns[0]) / 1e9
         self._start_ns = int(track.t_ns[0])
         steps = np.diff(self._t)
-        usual = float(np.median(steps)) if len(steps) else 0.0
+        self.beat_s = float(np.median(steps)) if len(steps) else 0.0
         power = (track.power_w[1:] + track.power_w[:-1]) / 2 * steps
-        power[steps > max(LONGEST_GAP_S, 5 * usual)] = np.nan
+        power[steps > max(LONGEST_GAP_S, 5 * self.beat_s)] = np.nan
         counted = np.diff(track.energy_j)
         counted[counted < 0] = np.nan
         self.counts = bool(np.isfinite(counted).any()) and not _stuck(steps, counted, power)

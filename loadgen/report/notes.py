@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from loadgen.metrics.energy import LEAST_BEATS
 from loadgen.metrics.percentiles import ROUGH_BELOW
 from loadgen.report.plain import clean, number, percent, plural
 from loadgen.report.summary import RunSummary
@@ -80,9 +81,7 @@ def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
             f"{percent(window['straddling_share'])} of the tokens in its throughput are of requests that "
             "straddle the window's edge"
         )
-    gpu = figures.get("gpu", {})
-    if "energy_j" in gpu and not gpu["gpus_named"] and gpu["gpus"] > 1:
-        out.append(f"energy is that of all {gpu['gpus']} GPUs: its own could not be told by their processes")
+    out += _gpu(figures.get("gpu", {}))
     if (window["littles_residual"] or 0.0) > LITTLE_TOLERANCE:
         out.append(
             f"Little's residual is {number(window['littles_residual'])}: concurrency, rate and time in "
@@ -94,5 +93,17 @@ def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
         out.append(
             f"the server counted {number(theirs)} requests running and waiting where {number(ours)} were in "
             f"flight from here: {why}, or it is not the server that was measured"
+        )
+    return out
+
+
+def _gpu(gpu: dict[str, Any]) -> list[str]:
+    out = []
+    if "energy_j" in gpu and not gpu["gpus_named"] and gpu["gpus"] > 1:
+        out.append(f"energy is that of all {gpu['gpus']} GPUs: its own could not be told by their processes")
+    if short := gpu.get("turns_too_short"):
+        out.append(
+            f"{plural(short, 'turn')} without energy: too short for the beat of the GPU samples "
+            f"(it takes {LEAST_BEATS} of them)"
         )
     return out

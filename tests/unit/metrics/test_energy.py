@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.metrics.energy import EngineEnergy, engine_energy
+from loadgen.metrics.energy import EngineEnergy, Meter, engine_energy
 from loadgen.metrics.gputrack import gpu_tracks
 from loadgen.metrics.turns import Turn
 from loadgen.metrics.window import Totals
@@ -30,16 +31,22 @@ def turn(number: int, start_s: float, end_s: float, **more: Any) -> Turn:
     return Turn(number, number, T0 + round(start_s * S), T0 + round(end_s * S), end_s - start_s, **more)
 
 
+def tenths(seconds: int) -> list[float]:
+    return [n / 10 for n in range(10 * seconds + 1)]
+
+
 def energy(rows: Sequence[dict[str, Any]], **turns: Sequence[Turn]) -> dict[str, EngineEnergy]:
     return engine_energy(gpu_tracks(rows), turns)
 
 
 def test_the_counter_between_the_edges() -> None:
     """100 W, and 300 W from 10 s on: 2 s of the one and 5 s of the other."""
-    rows = [sample(t, energy_j=50.0 + 100 * t + 200 * max(0, t - 10)) for t in range(21)]
-    found = energy(rows, a=[turn(0, 8.0, 15.0)], b=[turn(1, 16.5, 18.0)])
+    rows = [sample(t, energy_j=50.0 + 100 * t + 200 * max(0, t - 10)) for t in tenths(21)]
+    found = energy(rows, a=[turn(0, 8.0, 15.0)], b=[turn(1, 15.03, 20.5), turn(2, 1.0, 1.9)])
     assert found["a"].joules == {0: pytest.approx(2 * 100 + 5 * 300)}
-    assert found["b"].joules == {1: pytest.approx(450)}
+    assert found["b"].joules == {1: pytest.approx(5.47 * 300)}
+    assert found["b"].too_short == {2}  # less than ten samples
+    assert found["b"].figures([(turn(2, 1.0, 1.9), Totals())])["turns_too_short"] == 1
     assert found["a"].source == "counter"
     parts = [
         (turn(0, 8, 15), Totals(seconds=7.0, tokens=3400.0, ok=17)),
@@ -58,20 +65,20 @@ def test_the_counter_between_the_edges() -> None:
 
 
 def test_power_where_there_is_no_counter() -> None:
-    rows = [sample(t, power_w=100.0 + 10 * t) for t in range(11)]
+    rows = [sample(t, power_w=100.0 + 10 * t) for t in tenths(10)]
     found = energy(rows, a=[turn(0, 2.0, 8.0)])["a"]
     assert (found.joules, found.source) == ({0: pytest.approx(6 * 150)}, "power")
 
 
 def test_a_counter_that_stands_still_is_none() -> None:
-    rows = [sample(t, power_w=100.0, energy_j=7.0) for t in range(20)]
+    rows = [sample(t, power_w=100.0, energy_j=7.0) for t in tenths(20)]
     found = energy(rows, a=[turn(0, 2.0, 8.0)])["a"]
     assert (found.joules, found.source) == ({0: pytest.approx(600)}, "power")
 
 
 def test_a_counter_that_starts_anew() -> None:
     """Between 4 s and 5 s the driver was loaded anew: that second is power's."""
-    rows = [sample(t, power_w=100.0, energy_j=100.0 * (t if t < 5 else t - 5)) for t in range(11)]
+    rows = [sample(t, power_w=100.0, energy_j=100.0 * (t if t < 5 else t - 5)) for t in tenths(10)]
     assert energy(rows, a=[turn(0, 2.0, 8.0)])["a"].joules == {0: pytest.approx(600)}
 
 
@@ -88,7 +95,7 @@ def test_a_counter_that_starts_anew() -> None:
     ],
 )
 def test_turns_beyond_the_samples(start: float, end: float, expected: float | None) -> None:
-    rows = [sample(t, energy_j=100.0 * t) for t in range(11)]
+    rows = [sample(t, energy_j=100.0 * t) for t in tenths(10)]
     found = energy(rows, a=[turn(0, start, end)])["a"].joules.get(0)
     assert found == (None if expected is None else pytest.approx(expected, rel=0.001))
 
@@ -107,9 +114,9 @@ def process(engine: str | None, memory: int) -> dict[str, Any]:
 
 def test_an_engines_gpus_are_those_with_its_processes() -> None:
     rows = []
-    for t in range(11):
+    for t in tenths(10):
         rows += [
-            sample(t, 0, energy_j=100.0 * t, processes=[process("a", 40), process("a", 2 + t)]),
+            sample(t, 0, energy_j=100.0 * t, processes=[process("a", 40), process("a", 2 + int(t))]),
             sample(t, 1, energy_j=300.0 * t, processes=[process("a", 9), process("b", 70)]),
             sample(t, 2, energy_j=700.0 * t, processes=[process(None, 5)]),
         ]
@@ -122,7 +129,7 @@ def test_an_engines_gpus_are_those_with_its_processes() -> None:
 
 def test_engines_measured_at_once_share_no_gpu() -> None:
     rows = []
-    for t in range(11):
+    for t in tenths(10):
         rows += [
             sample(t, 0, energy_j=100.0 * t, processes=[process("a", 1)]),
             sample(t, 1, energy_j=300.0 * t, processes=[process("b", 1)]),
@@ -136,7 +143,7 @@ def test_engines_measured_at_once_share_no_gpu() -> None:
 
 
 def test_a_clock_that_was_set_gives_no_energy() -> None:
-    rows = [sample(t, energy_j=100.0 * t) for t in range(11)]
+    rows = [sample(t, energy_j=100.0 * t) for t in tenths(10)]
     assert energy(rows, a=[turn(0, 0, 10, clock_stepped=True)])["a"].joules == {}
 
 
@@ -145,10 +152,10 @@ def test_one_card_seen_twice_counts_once() -> None:
     rows: list[dict[str, Any]] = []
     for source, host in (("dcgm", "pod-7"), ("nvml", "h")):
         rows.append({"kind": "facts", "host": host, "gpu": 0, "source": source, "uuid": "GPU-1"})
-    for t in range(11):
+    for t in tenths(10):
         rows.append(sample(t, energy_j=100.0 * t))
         rows += [
-            {**sample(t + 0.1, energy_j=100.0 * t), "host": "pod-7", "source": "dcgm", "mig_instance": m}
+            {**sample(t + 0.01, energy_j=100.0 * t), "host": "pod-7", "source": "dcgm", "mig_instance": m}
             for m in ("1g.10gb/7", "1g.10gb/8")
         ]
     found = energy(rows, a=[turn(0, 0, 10)])["a"]
@@ -172,9 +179,12 @@ def test_parts_of_a_turn_add_up(steps: list[tuple[float, float]], cut: float) ->
         t, joules = t + seconds, joules + seconds * watts
         rows.append(sample(t, energy_j=joules))
     middle = t * (0.05 + 0.9 * cut)
-    found = energy(rows, a=[turn(0, 0, t), turn(1, 0, middle), turn(2, middle, t)])["a"].joules
-    assert found[0] == pytest.approx(joules, abs=1e-3)
-    assert found[1] + found[2] == pytest.approx(joules, abs=1e-3)
+    meter = Meter(gpu_tracks(rows)[0])
+    edges = [T0 + round(at * S) for at in (0.0, middle, t)]
+    first, second = (meter.between(a, b) for a, b in itertools.pairwise(edges))
+    assert first is not None
+    assert second is not None
+    assert first + second == pytest.approx(joules, abs=1e-3)
 
 
 def test_two_engines_on_an_h200() -> None:
