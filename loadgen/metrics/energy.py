@@ -3,10 +3,10 @@
     joules of a turn = sum over the engine's GPUs of the rise of the energy counter over the turn
 
 The counter at a turn's edge is interpolated between the samples around it. Where power jumps by D watts
-between two samples b seconds apart, that puts up to D b / 4 joules on the wrong side of the edge, so a turn of
-ten beats or more is right to a twentieth; shorter ones have no figure. Between samples where the counter is
-missing or went back (a driver loaded anew), power x time stands in (trapezoids), unless the samples are too far
-apart. It is the whole card's energy, idle power included, and what else runs on it.
+between two samples b seconds apart, that puts up to D b / 4 joules on the wrong side of the edge, so a turn
+of ten beats or more is right to a twentieth; shorter ones have no figure. Between samples where the counter
+is missing or went back (a driver loaded anew), power x time stands in (trapezoids), unless the samples are
+too far apart. It is the whole card's energy, idle power included, and what else runs on it.
 
     joules per output token = joules / tokens that arrived in those turns
     joules per request      = joules / successful requests that ended in them
