@@ -81,8 +81,8 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _say_what_is_missing(run: RunDir, spec: InfluxdbSpec, again: bool) -> None:
-    from loadgen.sinks.delivery import DERIVED, missing_lines, needs_derived
     from loadgen.sinks.influxdb import destination
+    from loadgen.sinks.source import DERIVED, missing_lines, needs_derived
 
     missing = missing_lines(run, "" if again else destination(spec))
     name = clean(run.name)

@@ -67,7 +67,10 @@ def tag(value: Any) -> str:
 
 def string(value: str, limit: int = STRING_CHARS) -> str:
     """A string field's value in its quotes: bounded, control characters as spaces."""
-    return f'"{value[:limit].translate(_STRING)}"'
+    value = value[:limit]
+    if value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
+    return f'"{value.translate(_STRING)}"'
 
 
 def _as_float(value: int) -> float | None:

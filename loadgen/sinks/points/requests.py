@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
 from typing import Any
 
@@ -71,12 +72,18 @@ def chunk_gaps(event_us: Any) -> tuple[float, float, float] | None:
     if type(event_us) is not list or len(event_us) < 2:
         return None
     try:
-        gaps = np.diff(np.frombuffer(array("q", event_us), dtype=np.int64))
+        times = np.frombuffer(array("q", event_us), dtype=np.int64)
     except (TypeError, OverflowError):
         return None
+    gaps = times[1:] - times[:-1]
     gaps.sort()
-    n = len(gaps)
-    return int(gaps[rank(n, 50)]) / 1000, int(gaps[rank(n, 99)]) / 1000, int(gaps[-1]) / 1000
+    p50, p99 = _ranks(len(gaps))
+    return gaps.item(p50) / 1000, gaps.item(p99) / 1000, gaps.item(-1) / 1000
+
+
+@functools.lru_cache(maxsize=100_000)
+def _ranks(n: int) -> tuple[int, int]:
+    return rank(n, 50), rank(n, 99)
 
 
 def _times(row: dict[str, Any]) -> list[str]:
