@@ -95,10 +95,9 @@ class Delivery:
                 batch = self._next_batch(path)
                 if batch is not None:
                     moved = True
-                    self._settle()
-                    self._on_its_way = _Sending(self._sender, batch)
+                    self._pass_on(batch)
             if not moved:
-                self._settle()
+                self._pass_on(None)
         except BaseException:
             self._on_its_way = None
             for source in self._sources.values():
@@ -120,18 +119,20 @@ class Delivery:
             known = self._sources[path.name] = Source(path, self.state)
         return known
 
-    def _settle(self) -> None:
-        """Wait for the batch that is on its way, and note that it is there."""
-        sending, self._on_its_way = self._on_its_way, None
-        if sending is None:
+    def _pass_on(self, batch: Batch | None) -> None:
+        """Wait for the batch that is on its way, send this one after it, and note that the first is there."""
+        before, self._on_its_way = self._on_its_way, None
+        refused = before.result() if before else []
+        if batch is not None:
+            self._on_its_way = _Sending(self._sender, batch)
+        if before is None:
             return
-        refused = sending.result()
-        batch = sending.batch
-        name = batch.source.path.name
-        letters = [DeadLetter(name, batch.rows[i], batch.points[i], why) for i, why in refused]
-        self.lines += len(batch.points) - len(refused)
-        batch.source.confirm(batch)
-        self._keep(name, batch.end, batch.letters + letters)
+        stored = before.batch
+        name = stored.source.path.name
+        letters = [DeadLetter(name, stored.rows[i], stored.points[i], why) for i, why in refused]
+        self.lines += len(stored.points) - len(refused)
+        stored.source.confirm(stored)
+        self._keep(name, stored.end, stored.letters + letters)
 
     def _keep(self, name: str, end: int, letters: list[DeadLetter]) -> None:
         """Letters, then the offset, on disk. With no room there it waits: nothing may be passed over."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 MAX_LINES = 5_000
-MAX_BYTES = 8 * 2**20
+MAX_BYTES = 3 * 2**20  # more of it would leave the processor's cache between reading and converting
 # No journal has such lines: of a file that is something else, it is taken in pieces of this.
 LONGEST_LINE = 64 * 2**20
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 from array import array
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -28,12 +30,10 @@ MADE = {
     "failed",
     "pair",
 }
-FLAGS = ("short_answer", "connection_reused", "clock_step")
 ERROR_TEXT_CHARS = 500
 SERIES_KEPT = 10_000
-_NUMBERS = tuple(
-    f.name for f in LLM_REQUEST.fields if f.kind == "float" and f.name not in MADE and f.name not in FLAGS
-)
+LAYOUTS_KEPT = 1_000
+_NUMBERS = tuple(f.name for f in LLM_REQUEST.fields if f.kind == "float" and f.name not in MADE)
 _STRINGS = (("response_id", 200), ("finish_reason", 100), ("error_text", ERROR_TEXT_CHARS))
 _NUMERIC = (float, int)
 
@@ -42,9 +42,9 @@ def request_lines(row: dict[str, Any], context: RunContext) -> list[str]:
     """One line a request. Runs for every request of every run, some 20 us each: hence its plain form."""
     get = row.get
     time_ns = moment(row, "point_ns")
-    parts = [f"{k}={v}" for k, v in zip(_NUMBERS, map(get, _NUMBERS), strict=True) if type(v) in _NUMERIC]
-    parts += [f"{k}={'1' if get(k) else '0'}" for k in FLAGS]
-    parts.append("failed=1" if get("outcome") == FAILED else "failed=0")
+    parts = ["failed=1" if get("outcome") == FAILED else "failed=0"]
+    if numbers := _numbers([*map(get, _NUMBERS)]):
+        parts.append(numbers)
     tpot: Any = get("tpot_ms")
     if type(tpot) in _NUMERIC and tpot > 0:
         parts.append(f"decode_tokens_per_s={1000.0 / tpot}")
@@ -61,6 +61,31 @@ def request_lines(row: dict[str, Any], context: RunContext) -> list[str]:
         if isinstance(text := get(name), str):
             parts.append(f"{name}={string(text, limit)}")
     return [f"{_series(row, context)} {','.join(parts)} {time_ns}"]
+
+
+_layouts: dict[tuple[type, ...], tuple[str, Callable[[list[Any]], Any]] | None] = {}
+
+
+def _numbers(values: list[Any]) -> str:
+    """The record's own numbers, as one piece of the line. Most rows have the same ones: how they are written
+    is found once for each combination of types."""
+    types = tuple(map(type, values))
+    try:
+        layout = _layouts[types]
+    except KeyError:
+        if len(_layouts) >= LAYOUTS_KEPT:
+            _layouts.clear()
+        layout = _layouts[types] = _layout(types)
+    return layout[0] % layout[1](values) if layout else ""
+
+
+def _layout(types: tuple[type, ...]) -> tuple[str, Callable[[list[Any]], Any]] | None:
+    forms = {float: "%r", int: "%d", bool: "%d"}
+    there = [(i, name) for i, name in enumerate(_NUMBERS) if types[i] in forms]
+    if not there:
+        return None
+    text = ",".join(f"{name}={forms[types[i]]}" for i, name in there)
+    return text, itemgetter(*(i for i, _ in there))
 
 
 def chunk_gaps(event_us: Any) -> tuple[float, float, float] | None:

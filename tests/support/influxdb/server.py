@@ -85,6 +85,11 @@ class InfluxServer:
         self.kill9()
         self._start_database(_programs()[0])
 
+    @property
+    def pids(self) -> list[int]:
+        """Of the database and of what is in front of it (whose worker is its child)."""
+        return [process.pid for process in (self._database, self._front) if process is not None]
+
     def pause(self) -> None:
         """The database takes connections and answers nothing, until `resume`."""
         assert self._database is not None
