@@ -28,7 +28,8 @@ SECRET_CHARS = 6  # a shorter token is no secret, and blanking it would garble w
 # A fifth of the size for a third of what the library's own level 9 costs.
 COMPRESSION_LEVEL = 1
 _TLS_FOR_GOOD = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
-_DROPPED = re.compile(r"dropped=(\d+)")
+_DROPPED = re.compile(r"dropped[= ](\d+)")
+_TOO_OLD = "retention policy"
 
 
 class Refusal(Enum):
@@ -43,7 +44,8 @@ class WriteError(Exception):
     """A batch that was not taken, or not all of it: the text is one sentence.
 
     `retry_after_s` is what the server asked for. `dropped` is how many lines it says it left out, where it
-    says so; all others of that batch are stored. `timed_out`: it may be stored, or not.
+    says so; all others of that batch are stored. `too_old`: because the bucket keeps no points of that age.
+    `timed_out`: it may be stored, or not.
     """
 
     def __init__(
@@ -53,12 +55,14 @@ class WriteError(Exception):
         *,
         retry_after_s: float | None = None,
         dropped: int | None = None,
+        too_old: bool = False,
         timed_out: bool = False,
     ) -> None:
         super().__init__(why)
         self.refusal = refusal
         self.retry_after_s = retry_after_s
         self.dropped = dropped
+        self.too_old = too_old
         self.timed_out = timed_out
 
 
@@ -134,7 +138,10 @@ class InfluxWriter:
         if status in (400, 413, 422):
             found = _DROPPED.search(said)
             return WriteError(
-                Refusal.SPLIT, self._plain(f"{status}: {said}"), dropped=int(found[1]) if found else None
+                Refusal.SPLIT,
+                self._plain(f"{status}: {said}"),
+                dropped=int(found[1]) if found else None,
+                too_old=_TOO_OLD in said,
             )
         if status == 401:
             why = f"InfluxDB at {url} does not know the token (401): check {spec.token_env}"

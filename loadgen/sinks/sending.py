@@ -72,7 +72,7 @@ class Sender:
                     self._limit = max(SMALLEST, n // 2)
                     todo.append((low, high))
                 elif n == 1 or e.dropped == n:
-                    self._make_sure(e)
+                    self._make_sure(e, n)
                     refused += [(i, str(e)) for i in range(low, high)]
                 else:
                     middle = low + n // 2
@@ -112,18 +112,23 @@ class Sender:
         else:
             self._ending.wait(seconds)
 
-    def _make_sure(self, error: WriteError) -> None:
-        """A server that takes nothing at all is the wrong server or bucket: no reason to bury every line.
+    def _make_sure(self, error: WriteError, n: int) -> None:
+        """That these lines are to blame. A server that takes nothing at all is the wrong one, and a bucket
+        that keeps nothing so old wants a longer retention: no reasons to bury a whole run.
 
         Raises WriteError of the kind STOP.
         """
+        spec = self._writer.spec
+        if error.too_old and n > 1:
+            why = f"bucket {spec.bucket!r} keeps no points as old as this run's: give it a longer retention"
+            raise WriteError(Refusal.STOP, f"{why} ({error})") from None
         if self._accepted:
             return
         try:
             self._write([f"{CHECK} ok=1 {time.time_ns()}"])
         except WriteError as e:
             if e.refusal is Refusal.SPLIT:
-                url = self._writer.spec.url
-                raise WriteError(Refusal.STOP, f"InfluxDB at {url} takes no line at all: {error}") from None
+                why = f"InfluxDB at {spec.url} takes no line at all: {error}"
+                raise WriteError(Refusal.STOP, why) from None
             raise
         self._accepted = True

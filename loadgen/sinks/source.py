@@ -14,7 +14,7 @@ from loadgen.sinks.context import RunContext
 from loadgen.sinks.deadletter import DeadLetter
 from loadgen.sinks.points import CONVERTERS, RowError
 from loadgen.sinks.state import DeliveryState
-from loadgen.sinks.tail import Chunk, count_lines, read_chunk
+from loadgen.sinks.tail import MAX_BYTES, Chunk, count_lines, read_chunk
 from loadgen.store import RunDir, StoreError
 
 DERIVED = "derived.jsonl"
@@ -109,9 +109,12 @@ class Source:
         return Batch(self, chunk.end, len(chunk.lines), points, rows, letters)
 
     def _learn(self, context: RunContext) -> None:
-        """From rows that a process before this one delivered."""
+        """From rows that a process before this one delivered; none later than those."""
         at = 0
-        while at < self.done and (chunk := read_chunk(self.path, at)).lines:
+        while at < self.done:
+            chunk = read_chunk(self.path, at, max_bytes=min(MAX_BYTES, self.done - at))
+            if not chunk.lines:
+                break
             wanted = chunk.lines if self.kind != "gpu" else [x for x in chunk.lines if b'"facts"' in x]
             self._convert(Chunk(wanted, at, chunk.end), context)
             at = chunk.end

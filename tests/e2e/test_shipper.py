@@ -160,6 +160,19 @@ def test_what_only_a_person_can_put_right_stops_it(
     assert count(bucket) == 100
 
 
+def test_a_run_that_is_older_than_the_bucket_keeps_points(run: RunDir, bucket: Bucket) -> None:
+    bucket.query(f'ALTER RETENTION POLICY autogen ON "{bucket.name}" DURATION 1h SHARD DURATION 1h')
+    old = run.journal_path.read_bytes().replace(b'"point_ns":17', b'"point_ns":16')
+    run.journal_path.write_bytes(old)
+    shipper = Shipper(run, bucket)
+    assert shipper.wait() == 1
+    assert "keeps no points as old as this run's" in shipper.status["why"]
+    assert (shipper.status["left"], shipper.status["dead"]) == (100, 0)
+    bucket.query(f'ALTER RETENTION POLICY autogen ON "{bucket.name}" DURATION INF')
+    assert Shipper(run, bucket).end() == 0
+    assert count(bucket) == 100
+
+
 def test_without_a_token_it_says_so(run: RunDir, bucket: Bucket) -> None:
     shipper = Shipper(run, bucket, {"INFLUXDB_TOKEN": ""})
     assert shipper.wait() == 2

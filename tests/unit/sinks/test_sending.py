@@ -22,7 +22,8 @@ class Database:
     """
 
     def __init__(self, bad: Callable[[str], bool] = lambda line: False, *, partial: bool = False) -> None:
-        self.spec = SimpleNamespace(url="http://db")
+        self.spec = SimpleNamespace(url="http://db", bucket="b")
+        self.too_old = False
         self.stored: list[str] = []
         self.writes: list[int] = []
         self.troubles: list[WriteError] = []
@@ -44,7 +45,9 @@ class Database:
         if not bad or self._partial:
             self.stored += [line for line in lines if not self._bad(line)]
         if bad:
-            raise WriteError(Refusal.SPLIT, "400: bad", dropped=len(bad) if self._partial else None)
+            raise WriteError(
+                Refusal.SPLIT, "400: bad", dropped=len(bad) if self._partial else None, too_old=self.too_old
+            )
 
     def sender(self) -> Sender:
         writer: Any = self
@@ -88,6 +91,17 @@ def test_a_server_that_takes_nothing_at_all_is_the_wrong_one() -> None:
     with pytest.raises(WriteError, match="takes no line at all: 400: bad") as e:
         database.sender().send(["a", "b"])
     assert e.value.refusal is Refusal.STOP
+
+
+def test_a_run_older_than_the_bucket_keeps_points_is_no_reason_to_bury_it() -> None:
+    database = Database(lambda line: line != "new", partial=True)
+    database.too_old = True
+    with pytest.raises(WriteError, match="'b' keeps no points as old as this run's") as e:
+        database.sender().send(["a", "b"])
+    assert e.value.refusal is Refusal.STOP
+    assert database.sender().send(["new", "a"]) == [
+        (1, "400: bad")
+    ]  # one with a wrong time is another matter
 
 
 def test_a_wrong_token_stops_at_once() -> None:
