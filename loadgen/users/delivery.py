@@ -78,7 +78,7 @@ class Delivery:
         why = row.get("why")
         if row.get("state") in ("waiting", "stopped") and why and why != self._told:
             self._told = why
-            log.warning("InfluxDB: %s (the run goes on)", why)
+            log.warning("%s (the run goes on)", why)
         elif row.get("state") == "delivering" and self._told:
             self._told = ""
             log.info("InfluxDB answers again at %s", time.strftime("%H:%M:%S"))
