@@ -32,8 +32,8 @@ class JournalWriter(LineWriter):
         self._wall_ns = wall_ns
         self._last_ns = 0
 
-    def append(self, record: RequestRecord) -> None:  # type: ignore[override]
-        """Write one record, its `point_ns` set to now.
+    def append(self, record: RequestRecord) -> bytes:  # type: ignore[override]
+        """Write one record, its `point_ns` set to now; the line that was written, without its newline.
 
         `point_ns` is unique and increases even where the wall clock is set back: then it goes on by 1 ns a
         record until the clock has caught up. A record that has one already (it came from a worker, whose
@@ -41,7 +41,9 @@ class JournalWriter(LineWriter):
         """
         if not record.point_ns:
             self._last_ns = record.point_ns = max(self._wall_ns(), self._last_ns + 1)
-        super().append(_line(record))
+        line = _line(record)
+        super().append(line)
+        return line
 
 
 def _line(record: RequestRecord) -> bytes:

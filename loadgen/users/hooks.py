@@ -5,11 +5,12 @@ from __future__ import annotations
 import locust  # noqa: F401  (patches the standard library, must come first)
 from locust import events
 from locust.exception import StopTest
+from locust.runners import MasterRunner, WorkerRunner
 
-import argparse
 import gc
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from loadgen import exitcodes, stdio
 from loadgen.config import ConfigError, Settings
 from loadgen.users import csvfile
 from loadgen.users.interrupt import Interrupt
+from loadgen.users.master import MasterSession
 from loadgen.users.options import (
     SPAWN_RATE,
     STOP_TIMEOUT_S,
@@ -29,14 +31,10 @@ from loadgen.users.options import (
 )
 from loadgen.users.session import MISTAKES, Session, exit_with
 from loadgen.users.user import LlmUser
+from loadgen.users.worker import WorkerSession
 from loadgen.workload.scenarios import Scenario
 
 PLAIN_ENV = "LOADGEN_PLAIN"  # set by `loadgen run`: our lines without Locust's, for people who don't know it
-
-DISTRIBUTED = (
-    "distributed runs (--processes, --master, --worker) are not supported yet, they come with a later "
-    "version: leave the flag away, one process measures up to about 1,000 streams"
-)
 
 _state: dict[str, Any] = {}
 
@@ -74,22 +72,6 @@ def on_parser(parser: Any, **_: Any) -> None:
         run_time=scenario.run_time_s if scenario else None,
         only_summary=True,
     )
-    for action in parser._actions:
-        # Their environment variables come as if they were flags, so they are met here as well.
-        if action.dest in ("master", "worker"):
-            action.__class__ = _NoSwitchYet
-        elif action.dest == "processes":
-            action.__class__ = _NotYet
-
-
-class _NotYet(argparse.Action):
-    def __call__(self, *_: Any, **__: Any) -> None:
-        exit_with(DISTRIBUTED, exitcodes.USAGE)
-
-
-class _NoSwitchYet(argparse._StoreTrueAction):
-    def __call__(self, *_: Any, **__: Any) -> None:
-        exit_with(DISTRIBUTED, exitcodes.USAGE)
 
 
 def on_init(environment: Any, **_: Any) -> None:
@@ -99,7 +81,25 @@ def on_init(environment: Any, **_: Any) -> None:
     if os.environ.get(PLAIN_ENV):
         _plain_log(options)
     logging.getLogger("loadgen").setLevel(logging.INFO)
-    session = _state["session"] = Session(environment, _state["defaults"], _state["config"])
+    if isinstance(environment.runner, WorkerRunner):
+        worker = _state["session"] = LlmUser.workplace = WorkerSession(environment)
+        gevent.signal_handler(signal.SIGINT, worker.interrupted)
+    else:
+        _begin_session(environment, options)
+    # Raised in a greenlet of Locust's web UI for a run that cannot be, which has been told in a sentence.
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, StopTest)
+    # A run makes few objects that live long and many that die at once. Everything that has been loaded so
+    # far is set aside, so that a full collection does not hold up the reader while it walks through it.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 20, 50)
+
+
+def _begin_session(environment: Any, options: Any) -> None:
+    master = isinstance(environment.runner, MasterRunner)
+    kind = MasterSession if master else Session
+    session = _state["session"] = kind(environment, _state["defaults"], _state["config"])
     LlmUser.workplace = session
     try:
         if options.headless:
@@ -111,14 +111,11 @@ def on_init(environment: Any, **_: Any) -> None:
     except KeyboardInterrupt:
         sys.exit(exitcodes.INTERRUPTED)
     Interrupt(session).install()
-    # Raised in a greenlet of Locust's web UI for a run that cannot be, which has been told in a sentence.
-    hub = gevent.get_hub()
-    hub.NOT_ERROR = (*hub.NOT_ERROR, StopTest)
-    # A run makes few objects that live long and many that die at once. Everything that has been loaded so
-    # far is set aside, so that a full collection does not hold up the reader while it walks through it.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(5_000, 20, 50)
+    if isinstance(session, MasterSession):
+        session.listen()
+        # Workers end users at once when they are told to stop: by then the master has waited for all that was
+        # in flight, and a worker is deaf for this time afterwards.
+        environment.stop_timeout = 0
 
 
 def _plain_log(options: Any) -> None:

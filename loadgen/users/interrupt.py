@@ -46,8 +46,7 @@ class Interrupt:
             self._first(runner)
         elif self._presses == 2:
             log.warning("cutting %d requests; they are recorded as cancelled", self._session.crew.in_flight)
-            for greenlet in list(runner.user_greenlets):
-                greenlet.kill(block=False)
+            self._session.cut()
         else:
             os._exit(exitcodes.INTERRUPTED)
 

@@ -56,7 +56,7 @@ class Session:
 
     def __init__(self, environment: Any, defaults: Settings, config_file: Path | None) -> None:
         self.environment = environment
-        self.crew = Crew()
+        self.crew = self._new_crew()
         self.run: Run | None = None
         self.measured = 0
         self._defaults = defaults
@@ -165,8 +165,10 @@ class Session:
                 self.refuse(f"internal error: {e}")
                 raise StopTest("the run cannot be made, see the log") from None
         assert self._director is not None
+        assert self.run is not None
         self.environment.process_exit_code = None
         self._over.clear()
+        self._opened_run(self.run)
         self._windows = self._write_windows()
         self._progress = Progress(self._director, self._live_events)
         self._director.start()
@@ -189,8 +191,14 @@ class Session:
                 )
 
     def test_stopping(self) -> None:
-        if self._director is not None:
-            self._director.stop()
+        if self._director is None:
+            return
+        self._director.stop()
+
+    def cut(self) -> None:
+        """End what is in flight; it is recorded as cancelled."""
+        for greenlet in list(self.environment.runner.user_greenlets):
+            greenlet.kill(block=False)
 
     def test_stop(self) -> None:
         """All users have stopped: close the run."""
@@ -209,7 +217,7 @@ class Session:
                 run.manifest.note(director.failure)
         finally:
             self._close_run(state)
-            self.crew = Crew()
+            self.crew = self._new_crew()
             LlmUser.workplace = self
             self._over.set()
         if director.failure or run.problem:
@@ -226,6 +234,7 @@ class Session:
         run = self.run
         assert run is not None
         try:
+            self._closing_run(run)
             if self._windows is not None:
                 self._windows.stop()
             if self._telemetry is not None:
@@ -282,7 +291,7 @@ class Session:
             if lane is not None and record.outcome == "ok":
                 lane.cache.add(record.cached_tokens, record.prompt_tokens)
             simulated = lane is not None and lane.info is not None and lane.info.simulated
-            fire_request(self.environment, record, run.settings.api, simulated=simulated)
+            self._tell_locust(record, run, simulated)
         if run.problem and director is not None:
             director.fail(f"the run is stopped: {run.problem}")
 
@@ -300,6 +309,20 @@ class Session:
 
     def _live_events(self, engine: str) -> int:
         return self._reader.meter(engine).events if self._reader is not None else 0
+
+    # --- what a master does otherwise ----------------------------------------------------------------------
+
+    def _new_crew(self) -> Crew:
+        return Crew()
+
+    def _opened_run(self, run: Run) -> None:
+        """A run begins."""
+
+    def _closing_run(self, run: Run) -> None:
+        """A run is over; its manifest is about to be written."""
+
+    def _tell_locust(self, record: RequestRecord, run: Run, simulated: bool) -> None:
+        fire_request(self.environment, record, run.settings.api, simulated=simulated)
 
     def _end_soon(self) -> None:
         # Not from here: ending the test stops the greenlets that ask for it.

@@ -51,8 +51,8 @@ class _Second:
 class WindowWriter:
     """Writes a row per engine at the end of each second until `stop`.
 
-    `live_events` gives the raw events that have been read of an engine. A disk that is full costs these rows,
-    never the run.
+    `live_events` gives the raw events that have been read of an engine; `also` gets each line that is
+    written. A disk that is full costs these rows, never the run.
     """
 
     def __init__(
@@ -63,12 +63,14 @@ class WindowWriter:
         live_events: Callable[[str], int],
         *,
         worker: str = "local",
+        also: Callable[[bytes], None] | None = None,
     ) -> None:
         self._lines = LineWriter(path)
         self._engines = list(engines)
         self._crew = crew
         self._live = live_events
         self._worker = worker
+        self._also = also
         self._seconds = {name: _Second(live_events(name)) for name in engines}
         self._cpu_s, self._cpu_at = time.process_time(), time.monotonic()
         self._start_ns = _floor(time.time_ns())
@@ -126,7 +128,10 @@ class WindowWriter:
             }
             if second.read_lag_ms is not None:
                 row["read_lag_ms"] = second.read_lag_ms
-            self._lines.append(orjson.dumps(row))
+            line = orjson.dumps(row)
+            self._lines.append(line)
+            if self._also is not None:
+                self._also(line)
 
 
 def _stage(batches: Sequence[Batch], start_ns: int) -> dict[str, Any]:

@@ -1,0 +1,48 @@
+"""How a worker's wall clock stands to the master's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+EXCHANGES = 5
+# Less than half of the shortest round trip cannot be told from none.
+
+
+class Sample(NamedTuple):
+    """One question and answer, in wall nanoseconds: asked and heard by the master's clock, said by the
+    worker's."""
+
+    asked_ns: int
+    said_ns: int
+    heard_ns: int
+
+    @property
+    def round_trip_ns(self) -> int:
+        return self.heard_ns - self.asked_ns
+
+    @property
+    def offset_ns(self) -> int:
+        """The worker's clock minus the master's, if question and answer took equally long."""
+        return self.said_ns - (self.asked_ns + self.heard_ns) // 2
+
+
+@dataclass
+class WorkerClock:
+    """The offset of one worker's clock, from the quickest of its answers: it is right to half of that round
+    trip (NTP's rule, RFC 5905 section 8)."""
+
+    best: Sample | None = None
+    samples: int = 0
+
+    def add(self, sample: Sample) -> None:
+        self.samples += 1
+        if self.best is None or sample.round_trip_ns < self.best.round_trip_ns:
+            self.best = sample
+
+    @property
+    def offset_ns(self) -> int:
+        """What to take from the worker's times; 0 where the difference is within what can be told."""
+        if self.best is None or abs(self.best.offset_ns) <= self.best.round_trip_ns // 2:
+            return 0
+        return self.best.offset_ns

@@ -1,0 +1,105 @@
+"""MasterSession: a session whose users are in worker processes."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (patches the standard library, must come first)
+
+from typing import Any
+
+from loadgen.record import RequestRecord
+from loadgen.store import StoreError
+from loadgen.store.lines import LineWriter
+from loadgen.users import messages
+from loadgen.users.crew import Crew
+from loadgen.users.fleet import Fleet, Worker
+from loadgen.users.run import Run
+from loadgen.users.session import Session
+from loadgen.users.windows import WindowWriter
+
+CUT_S = 10.0
+
+
+class MasterSession(Session):
+    """Runs the turns, and keeps all records and seconds; the workers' own journals are a safety copy."""
+
+    def listen(self) -> None:
+        """From now on, to what workers say."""
+        for kind in messages.TO_MASTER:
+            self.environment.runner.register_message(
+                kind, lambda environment, msg, kind=kind, **_: self._heard(kind, msg)
+            )
+        self.environment.events.worker_connect.add_listener(self._connected)
+
+    @property
+    def fleet(self) -> Fleet:
+        assert isinstance(self.crew, Fleet)
+        return self.crew
+
+    def test_stopping(self) -> None:
+        super().test_stopping()
+        # Locust ends users at once; what is in flight is waited for here, where all of it is known.
+        if not self.fleet.drain(self.options.stop_timeout or 0):
+            self.cut()
+            self.fleet.drain(CUT_S)
+
+    def cut(self) -> None:
+        self.fleet.cut()
+
+    def _heard(self, kind: str, msg: Any) -> None:
+        self.fleet.heard(kind, msg.node_id, msg.data)
+
+    def _connected(self, client_id: str, **_: Any) -> None:
+        self.fleet.greet(client_id)
+
+    def _new_crew(self) -> Crew:
+        self._seconds: LineWriter | None = None
+        self._lost: list[dict[str, Any]] = []
+        return Fleet(
+            self.environment.runner,
+            record_done=self.record_done,
+            window_done=self._second_done,
+            lost=self._worker_lost,
+            problem=self._worker_problem,
+        )
+
+    def _opened_run(self, run: Run) -> None:
+        self.fleet.open(run)
+
+    def _closing_run(self, run: Run) -> None:
+        run.manifest.extra["workers"] = self._lost + self.fleet.facts()
+        self.fleet.close()
+        if self._seconds is not None:
+            self._seconds.close()
+
+    def _tell_locust(self, record: RequestRecord, run: Run, simulated: bool) -> None:
+        """The worker has."""
+
+    def _live_events(self, engine: str) -> int:
+        return self.fleet.live_events(engine)
+
+    def _write_windows(self) -> WindowWriter | None:
+        assert self.run is not None
+        try:
+            self._seconds = LineWriter(self.run.dir.windows_path)
+        except StoreError as e:
+            self.run.note(str(e))
+        return None
+
+    def _second_done(self, line: bytes) -> None:
+        if self._seconds is not None:
+            self._seconds.append(line)
+
+    def _worker_lost(self, worker: Worker) -> None:
+        run = self.run
+        if run is None:
+            return
+        self._lost.append({**worker.facts(), "lost": True})
+        run.events.append("worker_lost", worker=worker.name, host=worker.host, records=worker.records)
+        run.note(
+            f"worker {worker.name} on {worker.host or 'an unknown host'} was lost in the middle of the run: "
+            f"the {worker.records} requests that it had delivered count, its turn is not complete"
+        )
+
+    def _worker_problem(self, sentence: str) -> None:
+        if self._director is not None:
+            self._director.fail(sentence)
