@@ -40,6 +40,7 @@ class RequestRecord:
     engine: str = ""
     model: str = ""
     worker: str = "local"
+    host: str | None = None  # the worker's; the manifest names the host of a run that has none
     user: int = 0
     sequence: int = 0
     turn: int = 0

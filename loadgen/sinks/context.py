@@ -44,13 +44,15 @@ class RunContext:
             models=models,
         )
 
-    def load_tags(self, engine: Any, model: Any = None, worker: Any = "local") -> dict[str, Any]:
+    def load_tags(
+        self, engine: Any, model: Any = None, worker: Any = "local", host: Any = None
+    ) -> dict[str, Any]:
         """The tags of llm_request, llm_window and llm_window_aligned that have to do with who and where."""
         return {
             "run": self.run,
             "scenario": self.scenario,
             "engine": engine,
             "model": model or self.models.get(str(engine)),
-            "host": self.host,
+            "host": host or self.host,
             "worker": worker,
         }

@@ -66,7 +66,8 @@ def _lines(run: RunDir, data: RunData) -> Iterator[bytes]:
 
     def windows(measurement: str, rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> Iterator[bytes]:
         for t_ns, engine, worker, fields in rows:
-            yield _point(measurement, t_ns, context.load_tags(engine, worker=worker), fields)
+            tags = context.load_tags(engine, worker=worker, host=workers.get(worker))
+            yield _point(measurement, t_ns, tags, fields)
 
     if data.engines:
         yield from windows("llm_window", window_rows(data.engines, workers).rows(_course(data)))
@@ -110,12 +111,13 @@ def _course(data: RunData) -> range:
     return range(begin, start["t_ns"] + length_ns + 1, SECOND_NS)
 
 
-def _live_workers(run: RunDir) -> set[str]:
-    """Workers that kept live windows: their provisional points are replaced though they sent nothing."""
-    workers: set[str] = set()
+def _live_workers(run: RunDir) -> dict[str, str | None]:
+    """Workers that kept live windows, and the host that each names: their provisional points are replaced
+    though they sent nothing, so the tags must be the same."""
+    workers: dict[str, str | None] = {}
     for path in sorted(run.path.glob("windows*.jsonl")):
         for row in read_rows(path, Damage()):
-            workers.add(str(row.get("worker") or "local"))
+            workers[str(row.get("worker") or "local")] = row.get("host")
     return workers
 
 

@@ -61,6 +61,7 @@ class Batch:
         self.halted = False
         self.start_mono_ns = 0
         self.end_mono_ns: int | None = None
+        self.workers = 1  # processes that have a part of it
         self.last_end_ns = 0
         self.done = Event()
 

@@ -32,6 +32,7 @@ log = logging.getLogger("loadgen")
 
 READY_S = 60.0
 WATCH_S = 0.5
+BYE_S = 5.0
 GONE_STATES = ("missing", "quit")
 
 
@@ -48,6 +49,7 @@ class Worker:
     last_point_ns: int = 0
     events: dict[str, int] = field(default_factory=dict)  # raw events so far, by engine
     records: int = 0
+    gone: Event = field(default_factory=Event)
 
     def facts(self) -> dict[str, Any]:
         """For the manifest: name, host, clock, and the records that came from it."""
@@ -124,6 +126,7 @@ class Fleet(Crew):
                 "model": batch.lane.model,
                 "simulated": bool(batch.lane.info and batch.lane.info.simulated),
                 "phase": batch.phase,
+                "workers": len(parts),
                 "turn": batch.turn,
                 "block": batch.block,
                 "jobs": messages.prompt_rows(shares[worker_id]),
@@ -190,10 +193,13 @@ class Fleet(Crew):
         self._send(worker, messages.RUN, messages.pack(order))
 
     def close(self) -> None:
-        """The run is over."""
+        """The run is over: the workers' last seconds are waited for."""
         if self._watcher is not None:
             self._watcher.kill()
         self._send_all(messages.END)
+        deadline = time.monotonic() + BYE_S
+        for worker in list(self.workers.values()):
+            worker.gone.wait(max(0.0, deadline - time.monotonic()))
         self._run = None
 
     def ask_clocks(self) -> None:
@@ -233,6 +239,8 @@ class Fleet(Crew):
                 batch = self._numbers[data["number"]]
                 batch.in_flight = max(0, batch.in_flight - int(data.get("unsent", 0)))
                 self._check(batch)
+        elif kind == messages.BYE:
+            worker.gone.set()
         elif kind == messages.PROBLEM:
             self._problem(f"worker {worker.name} on {worker.host or 'an unknown host'}: {data['text']}")
 

@@ -66,10 +66,11 @@ class MasterSession(Session):
         self.fleet.open(run)
 
     def _closing_run(self, run: Run) -> None:
-        run.manifest.extra["workers"] = self._lost + self.fleet.facts()
         self.fleet.close()
-        if self._seconds is not None:
-            self._seconds.close()
+        run.manifest.extra["workers"] = self._lost + self.fleet.facts()
+        seconds, self._seconds = self._seconds, None
+        if seconds is not None:
+            seconds.close()
 
     def _tell_locust(self, record: RequestRecord, run: Run, simulated: bool) -> None:
         """The worker has."""

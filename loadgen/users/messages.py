@@ -2,7 +2,7 @@
 
 master -> worker: RUN (what is measured), BATCH (jobs, to be got ready), BEGIN (send them), HALT (send nothing
 more), CUT (end what is in flight), CLOCK (what time is it there?), END.
-worker -> master: HELLO, USERS (how many have joined), READY, ROWS (records and seconds), DONE, CLOCK,
+worker -> master: HELLO, USERS (how many have joined), READY, ROWS (records and seconds), DONE, CLOCK, BYE,
 PROBLEM.
 
 Messages of one worker arrive in the order in which they were sent, so DONE means that all records of the
@@ -31,10 +31,11 @@ USERS = "loadgen_users"
 READY = "loadgen_ready"
 ROWS = "loadgen_rows"
 DONE = "loadgen_done"
+BYE = "loadgen_bye"
 PROBLEM = "loadgen_problem"
 
 TO_WORKER = (RUN, BATCH, BEGIN, HALT, CUT, CLOCK, END)
-TO_MASTER = (HELLO, USERS, READY, ROWS, DONE, CLOCK, PROBLEM)
+TO_MASTER = (HELLO, USERS, READY, ROWS, DONE, CLOCK, BYE, PROBLEM)
 
 ROWS_BYTES = 2**20  # uncompressed, of one message: the channel is shared with Locust's heartbeats
 

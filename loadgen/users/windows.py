@@ -8,9 +8,10 @@ turn:
      "completions": 2, "failures": 0, "read_lag_ms": 0.3, "loop_lag_ms": 0.9, "cpu_percent": 12.5}
 
 `tokens` are raw events, most often one token each, and `in_flight` is as of the second's end: provisional,
-the exact figures come from the journal when the run is over. `read_lag_ms` is the largest of the requests
-that ended in the second, `loop_lag_ms` how late the own timer was, and `cpu_percent` the process's
-share of one core.
+the exact figures come from the journal when the run is over. `measured_s` is how much of the second was
+measured, divided by the workers that share the turn; `read_lag_ms` the largest of the requests that ended in
+it, `loop_lag_ms` how late the timer was, `cpu_percent` the process's share of one core. A worker's rows have its
+`host` too.
 """
 
 from __future__ import annotations
@@ -63,13 +64,14 @@ class WindowWriter:
         live_events: Callable[[str], int],
         *,
         worker: str = "local",
+        host: str | None = None,
         also: Callable[[bytes], None] | None = None,
     ) -> None:
         self._lines = LineWriter(path)
         self._engines = list(engines)
         self._crew = crew
         self._live = live_events
-        self._worker = worker
+        self._worker = {"worker": worker, **({"host": host} if host else {})}
         self._also = also
         self._seconds = {name: _Second(live_events(name)) for name in engines}
         self._cpu_s, self._cpu_at = time.process_time(), time.monotonic()
@@ -118,7 +120,7 @@ class WindowWriter:
             row = {
                 "t_ns": self._start_ns,
                 "engine": name,
-                "worker": self._worker,
+                **self._worker,
                 **_stage([b for b in batches if b.lane.name == name], self._start_ns),
                 "tokens": max(0, events - second.events),
                 "completions": second.completions,
@@ -149,9 +151,8 @@ def _stage(batches: Sequence[Batch], start_ns: int) -> dict[str, Any]:
     measured_ns = 0
     for turn in turns:
         end_ns = now_ns if turn.end_mono_ns is None else turn.end_mono_ns + offset_ns
-        measured_ns += max(
-            0, min(end_ns, start_ns + SECOND_NS) - max(turn.start_mono_ns + offset_ns, start_ns)
-        )
+        inside_ns = min(end_ns, start_ns + SECOND_NS) - max(turn.start_mono_ns + offset_ns, start_ns)
+        measured_ns += max(0, inside_ns) // turn.workers
     first = min(turns, key=lambda b: b.turn)
     return {
         "phase": MEASURE,

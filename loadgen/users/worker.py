@@ -47,6 +47,7 @@ class WorkerRun:
         self.name = name
         self.settings = settings
         self.worker = worker
+        self.host = platform.node()
         self.lanes = {spec.name: Lane(make_engine(spec, settings)) for spec in settings.engines}
         self.sequence = 0
         folder = Path(os.environ.get(SUITE_ENV) or settings.runs_dir) / name
@@ -115,9 +116,10 @@ class WorkerSession:
             self.crew,
             lambda engine: Reader.get().meter(engine).events,
             worker=self.run.worker,
+            host=self.run.host,
             also=self._window_lines.append,
         )
-        self._tell(messages.HELLO, {"host": platform.node()})
+        self._tell(messages.HELLO, {"host": self.run.host})
 
     def _on_batch(self, data: bytes) -> None:
         order = messages.unpack(data)
@@ -127,6 +129,7 @@ class WorkerSession:
             spec = lane.engine.spec
             lane.info = EngineInfo(lane.name, spec.kind, spec.url, "", simulated=order["simulated"])
         batch = Batch(lane, order["phase"], order["turn"], order["block"])
+        batch.workers = order["workers"]
         for prompt, tokens in messages.prompts_from(order["jobs"]):
             batch.add(prompt, tokens)
         self._batches[order["number"]] = batch, order["offsets_s"]
@@ -202,7 +205,7 @@ class WorkerSession:
         run = self.run
         if run is None:
             return
-        record.worker = run.worker
+        record.worker, record.host = run.worker, run.host
         self._lines.append(run.journal.append(record))
         if self._windows is not None:
             self._windows.add(record)
@@ -250,6 +253,7 @@ class WorkerSession:
             self._windows = None
         with contextlib.suppress(Exception):
             self._send_rows()
+            self._tell(messages.BYE, {})
         run.close()
         self.crew = Crew()
         LlmUser.workplace = self

@@ -130,14 +130,14 @@ def _times(row: dict[str, Any]) -> list[str]:
 
 def _series(row: dict[str, Any], context: RunContext) -> str:
     get = row.get
-    key = (get("engine"), get("model"), get("worker"), get("phase"), get("outcome"), get("error"))
+    key = (*map(get, ("engine", "model", "worker", "host", "phase", "outcome", "error")),)
     try:
         known = context.series.get(key)
     except TypeError:
         raise RowError("one of its tags is not text") from None
     if known is None:
-        engine, model, worker, phase, outcome, error = key
-        tags = context.load_tags(engine, model, worker)
+        engine, model, worker, host, phase, outcome, error = key
+        tags = context.load_tags(engine, model, worker, host)
         known = series("llm_request", {**tags, "phase": phase, "outcome": outcome, "error": error})
         if len(context.series) >= SERIES_KEPT:
             context.series.clear()

@@ -16,6 +16,6 @@ def window_lines(row: dict[str, Any], context: RunContext) -> list[str]:
     fields = {name: row.get(name) for name in _FIELDS}
     fields["tokens_per_s"] = row.get("tokens")  # a window is one second
     fields["provisional"] = 1
-    tags = context.load_tags(row.get("engine"), worker=row.get("worker"))
+    tags = context.load_tags(row.get("engine"), worker=row.get("worker"), host=row.get("host"))
     made = line("llm_window", tags, fields, moment(row))
     return [made] if made else []
