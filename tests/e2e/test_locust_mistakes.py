@@ -34,10 +34,8 @@ def sentence(run) -> str:
         (("--prompt-file", "/nowhere.jsonl"), "the prompt file /nowhere.jsonl cannot be read"),
         (("--loadgen-config", "/nowhere.toml"), "/nowhere.toml does not exist"),
         (("--host", "http://gpu:8000"), "name each server with --engine NAME=KIND:URL"),
-        (("--processes", "2"), "distributed runs (--processes, --master, --worker) are not supported yet"),
+        (("--processes", "2"), "no engine answers at http://127.0.0.1:8000"),
         (("--tags", "x"), "a workload is one task without tags"),
-        (("--master",), "distributed runs"),
-        (("--worker",), "distributed runs"),
     ],
     ids=lambda v: " ".join(v[:1]) if isinstance(v, tuple) else "",
 )
