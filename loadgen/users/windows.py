@@ -10,7 +10,7 @@ turn:
 `tokens` are raw events, most often one token each, and `in_flight` is as of the second's end: provisional,
 the exact figures come from the journal when the run is over. `measured_s` is how much of the second was
 measured, divided by the workers that share the turn; `read_lag_ms` the largest of the requests that ended in
-it, `loop_lag_ms` how late the timer was, `cpu_percent` the process's share of one core. Workers also say their
+it, `loop_lag_ms` how late the timer was, `cpu_percent` the process's share of one core. Workers say their
 `host`.
 """
 

@@ -43,10 +43,6 @@ def test_flags(runs, flags, says):
     assert says in sentence(run_locust(runs, *flags))
 
 
-def test_environment_variables_of_locust_are_met_too(runs):
-    assert "distributed runs" in sentence(run_locust(runs, env={"LOCUST_MODE_WORKER": "true"}))
-
-
 @pytest.mark.parametrize(
     ("options", "flags", "says"),
     [
