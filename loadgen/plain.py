@@ -29,11 +29,13 @@ def _printable(c: str) -> str:
 def number(value: Any) -> str:
     """Three or four significant digits, no exponent; `-` for None.
 
-    >>> [number(v) for v in (None, 0.1234, 9.876, 98.76, 987.64, 9876.4, 98764)]
-    ['-', '0.123', '9.88', '98.8', '987.6', '9,876', '98,764']
+    >>> [number(v) for v in (None, 0, 0.1234, 9.876, 98.76, 987.64, 9876.4, 98764)]
+    ['-', '0', '0.123', '9.88', '98.8', '987.6', '9,876', '98,764']
     """
     if value is None:
         return "-"
+    if value == 0:
+        return "0"
     for below, digits in ((1, 3), (10, 2), (1000, 1)):
         if round(abs(value), digits) < below:
             return f"{value:.{digits}f}"

@@ -22,7 +22,8 @@ def notes(summary: RunSummary) -> list[str]:
         out.append("failed run: it ended with an error")
     out += [clean(w, 300) for w in summary.warnings]
     for name, figures in summary.engines.items():
-        out += [f"{name}: {sentence}" for sentence in _engine(figures, summary.examples.get(name, {}))]
+        found = _found(summary, name)
+        out += [f"{name}: {s}" for s in _engine(figures, summary.examples.get(name, {}), found)]
     if any(_rough(figures) for figures in summary.engines.values()):
         out.append(
             f"~ p99 of fewer than {ROUGH_BELOW:,} samples: it rests on the largest few, so read it as rough"
@@ -31,11 +32,18 @@ def notes(summary: RunSummary) -> list[str]:
     return out
 
 
+def _found(summary: RunSummary, name: str) -> set[str]:
+    """The validity checks that speak of this engine: what they say is not said twice."""
+    if summary.validity is None:
+        return set()
+    return {f.check for f in summary.validity.findings if f.evidence.startswith(f"{name}: ")}
+
+
 def _rough(figures: dict[str, Any]) -> bool:
     return any(isinstance(v, dict) and v.get("p99_rough") for v in figures.values())
 
 
-def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
+def _engine(figures: dict[str, Any], examples: dict[str, str], found: set[str]) -> list[str]:
     counts, window = figures["counts"], figures["window"]
     used = [t for t in window["turns"] if t["complete"] or figures.get("incomplete")]
     out = []
@@ -49,9 +57,9 @@ def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
     for kind, n in counts["failed_by_kind"].items():
         example = f', such as: "{clean(examples[kind])}"' if kind in examples else ""
         out.append(f"{n:,} failed with {clean(kind)}{example}")
-    if counts["short_answers"]:
+    if counts["short_answers"] and "short_answers" not in found:
         out.append(f"{plural(counts['short_answers'], 'answer')} shorter than asked for")
-    if counts["inexact_requests"]:
+    if counts["inexact_requests"] and "coalesced" not in found:
         out.append(
             f"{plural(counts['inexact_requests'], 'request')} with inexact times "
             f"({plural(counts['coalesced_events'], 'event')} of {counts['events']:,} read together with "
@@ -82,17 +90,10 @@ def _engine(figures: dict[str, Any], examples: dict[str, str]) -> list[str]:
             "straddle the window's edge"
         )
     out += _gpu(figures.get("gpu", {}))
-    if (window["littles_residual"] or 0.0) > LITTLE_TOLERANCE:
+    if (window["littles_residual"] or 0.0) > LITTLE_TOLERANCE and "littles_law" not in found:
         out.append(
             f"Little's residual is {number(window['littles_residual'])}: concurrency, rate and time in "
             "flight don't fit together, so distrust this run's throughput and concurrency"
-        )
-    if window.get("server_concurrency_contradicts"):
-        theirs, ours = window["server_concurrency"], window["concurrency"] or 0.0
-        why = "others use it too" if theirs > ours else "something holds requests back before they reach it"
-        out.append(
-            f"the server counted {number(theirs)} requests running and waiting where {number(ours)} were in "
-            f"flight from here: {why}, or it is not the server that was measured"
         )
     return out
 

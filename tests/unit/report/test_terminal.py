@@ -94,16 +94,16 @@ def test_it_fits_80_columns(text: str) -> None:
 def test_rough_percentiles_and_a_bad_residual_are_explained(text: str) -> None:
     flat = " ".join(text.split())
     assert "~ p99 of fewer than 1,000 samples" in flat
-    assert "Little's residual is 0.091" in flat
+    assert flat.count("Little's residual is 9.1") == 1
     assert "simulated" not in flat
 
 
-@pytest.mark.parametrize(("running", "why"), [(9, "others use it too"), (0, "holds requests back")])
+@pytest.mark.parametrize(("running", "why"), [(9, "nobody else uses it"), (0, "holds requests back")])
 def test_a_server_that_counts_otherwise(tmp_path: Path, running: int, why: str) -> None:
     text = shown(make_run(tmp_path, in_server=[(t + 0.5, running, 0) for t in range(10)]))
     assert line(text, "in the server").split()[-1] == str(number(float(running)))
     said = " ".join(text.split())
-    assert f"the server counted {number(float(running))} requests running and waiting" in said
+    assert said.count(f"the server counted {running and f'{running:.2f}'} requests where") == 1
     assert why in said
 
 
@@ -171,7 +171,7 @@ def test_optional_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown_as"),
-    [(None, "-"), (0, "0.000"), (0.9999, "1.00"), (9.996, "10.0"), (999.96, "1,000"), (123456.7, "123,457")],
+    [(None, "-"), (0, "0"), (0.9999, "1.00"), (9.996, "10.0"), (999.96, "1,000"), (123456.7, "123,457")],
 )
 def test_number(value: float | None, shown_as: str) -> None:
     assert number(value) == shown_as
