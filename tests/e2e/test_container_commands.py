@@ -10,19 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.sim.launch import SimProcess
-from tests.support.compose import ROOT, services
+from tests.support.compose import services
 from tests.support.locust_run import LocustRun
 
 
-def start(folder: Path, service: dict[str, Any], **replaced: str) -> LocustRun:
-    """The service's command as it stands, but for the words in `replaced` (by the name before them)."""
-    (folder / "locustfiles").symlink_to(ROOT / "locustfiles")
-    (folder / "loadgen.toml").symlink_to(ROOT / "deploy" / "loadgen.toml")
+def start(folder: Path, service: dict[str, Any], name: str = "runs", **replaced: str) -> LocustRun:
+    """The service's command as it stands, but for the words in `replaced` (by the name before them), with its
+    environment and what is mounted from the repository."""
+    for mount in service["volumes"]:
+        if mount["type"] == "bind":
+            at = folder / Path(mount["target"]).name
+            at.unlink(missing_ok=True)
+            at.symlink_to(mount["source"])
     program, *words = service["command"]
     assert program == "locust"
     for flag, value in replaced.items():
         words[words.index(f"--{flag.replace('_', '-')}") + 1] = value
-    return LocustRun([sys.executable, "-m", "locust", *words], folder / "runs", service["environment"])
+    return LocustRun([sys.executable, "-m", "locust", *words], folder / name, service["environment"])
 
 
 def free_port() -> int:
@@ -35,8 +39,9 @@ def test_the_page_comes_up_its_health_check_says_so_and_it_stops_well(
     tmp_path: Path, sims: tuple[SimProcess, SimProcess]
 ) -> None:
     port = free_port()
+    ports = f"--web-port {port} --master-bind-port {free_port()}"
     urls = {"VLLM_URL": sims[0].url, "LLAMACPP_URL": sims[1].url}
-    service = services(tmp_path, LOCUST_ARGS=f"--web-port {port}", **urls)["locust"]
+    service = services(tmp_path, LOCUST_ARGS=ports, **urls)["locust"]
     interpreter, *check = service["healthcheck"]["test"][1:]
     assert interpreter == "python"
     check[-1] = check[-1].replace("8089", str(port))
@@ -52,10 +57,3 @@ def test_the_page_comes_up_its_health_check_says_so_and_it_stops_well(
         assert run.wait().code == 0, run.err
     finally:
         run.stop()
-
-
-def test_a_worker_says_that_distributed_runs_are_not_supported(tmp_path: Path) -> None:
-    run = start(tmp_path, services(tmp_path, "distributed")["worker"]).wait()
-    assert run.code == 2
-    assert "distributed runs (--processes, --master, --worker) are not supported yet" in run.err
-    assert "Traceback" not in run.err

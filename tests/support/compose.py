@@ -20,7 +20,7 @@ SECRETS = {
     "GRAFANA_PASSWORD": "pw-grafana",
     "LOADGEN_TELEMETRY_TOKEN": "token-telemetry",
 }
-PROFILES = ("sim", "vllm", "llamacpp", "gpu", "distributed")
+PROFILES = ("sim", "vllm", "llamacpp", "gpu")
 
 
 def tool(name: str) -> str:

@@ -11,7 +11,7 @@ from loadgen import __version__
 from tests.support.compose import PROFILES, ROOT, SECRETS, compose, model, services, write_env
 
 FILE = ROOT / "docker-compose.yml"
-ALWAYS = {"influxdb", "grafana", "locust"}
+ALWAYS = {"influxdb", "grafana", "locust", "worker"}
 OURS = {"locust", "worker", "telemetry", "sim"}
 
 
@@ -24,8 +24,7 @@ OURS = {"locust", "worker", "telemetry", "sim"}
         (("llamacpp",), {"llamacpp", "telemetry"}),
         (("vllm", "llamacpp"), {"vllm", "llamacpp", "telemetry"}),
         (("gpu",), {"telemetry"}),
-        (("distributed",), {"worker"}),
-        (PROFILES, {"sim", "vllm", "llamacpp", "telemetry", "worker"}),
+        (PROFILES, {"sim", "vllm", "llamacpp", "telemetry"}),
     ],
 )
 def test_each_profile_starts_its_services(tmp_path: Path, profiles: tuple[str, ...], more: set[str]) -> None:
@@ -79,6 +78,7 @@ def test_ports_are_on_the_loopback_unless_somebody_says_otherwise(tmp_path: Path
         ("influxdb", 8086): ("127.0.0.1", "8086"),
         ("grafana", 3000): ("127.0.0.1", "3000"),
         ("locust", 8089): ("127.0.0.1", "8089"),
+        ("locust", 5557): ("127.0.0.1", "5557"),
         ("telemetry", 9467): ("127.0.0.1", "9467"),
         ("vllm", 8000): ("127.0.0.1", "8000"),
         ("llamacpp", 8001): ("127.0.0.1", "8001"),
@@ -178,17 +178,52 @@ def test_a_token_is_no_process_argument(tmp_path: Path) -> None:
 
 
 def test_more_of_the_load_generators_flags_come_from_the_env_file(tmp_path: Path) -> None:
-    base = ["locust", "-f", "locustfiles/concurrency.py", "--web-host", "0.0.0.0"]
+    base = ["locust", "-f", "locustfiles/concurrency.py", "--master", "--web-host", "0.0.0.0"]
     assert services(tmp_path)["locust"]["command"] == base
     asked = services(tmp_path, WORKLOAD="single_user", LOCUST_ARGS="-u 2 --blocks 6", LOCUST_CPUS="2,3")
-    assert asked["locust"]["command"][2] == "locustfiles/single_user.py"
-    assert asked["locust"]["command"][5:] == ["-u", "2", "--blocks", "6"]
-    assert asked["locust"]["cpuset"] == "2,3"
+    assert asked["locust"]["command"][6:] == ["-u", "2", "--blocks", "6"]
+    for name in ("locust", "worker"):
+        assert asked[name]["command"][2] == "locustfiles/single_user.py"
+        assert asked[name]["cpuset"] == "2,3"
 
 
-def test_distributed_needs_no_more_than_another_command(tmp_path: Path) -> None:
-    both = services(tmp_path, "distributed", LOCUST_ARGS="--master")
-    assert both["locust"]["command"][-1] == "--master"
-    assert both["worker"]["command"][-3:] == ["--worker", "--master-host", "locust"]
-    same = {"environment", "volumes", "ulimits", "extra_hosts", "image", "stop_grace_period"}
-    assert {k: both["worker"][k] for k in same} == {k: both["locust"][k] for k in same}
+def test_workers_find_the_master_here_or_on_another_machine(tmp_path: Path) -> None:
+    def command(**env: str) -> list[str]:
+        found: list[str] = services(tmp_path, **env)["worker"]["command"]
+        return found[found.index("--worker") :]
+
+    assert command() == ["--worker", "--master-host", "locust"]
+    # Which port is published on the host says nothing about the one inside.
+    assert command(MASTER_PORT="6000") == command()
+    there = ["--worker", "--master-host", "genhost", "--master-port"]
+    assert command(MASTER_HOST="genhost") == [*there, "5557"]
+    assert command(MASTER_HOST="genhost", MASTER_PORT="6000") == [*there, "6000"]
+
+
+def test_there_may_be_any_number_of_workers(tmp_path: Path) -> None:
+    assert services(tmp_path)["worker"].get("scale", 1) == 1
+    assert services(tmp_path, WORKERS="8")["worker"]["scale"] == 8
+    # Two containers of one service can have neither one name nor one port of the host.
+    assert not services(tmp_path)["worker"].keys() & {"container_name", "ports", "hostname"}
+
+
+def test_a_worker_has_the_engines_key_and_nothing_else_of_the_environment(tmp_path: Path) -> None:
+    both = services(tmp_path, ENGINE_API_KEY="k", VLLM_URL="http://vllm:8000")
+    assert both["worker"]["environment"] == {"ENGINE_API_KEY": "k"}
+    assert both["locust"]["environment"]["ENGINE_API_KEY"] == "k"
+    assert "loadgen.toml" not in str(both["worker"]["volumes"])  # the master tells what is measured
+    for key in ("image", "ulimits", "extra_hosts", "stop_grace_period"):
+        assert both["worker"][key] == both["locust"][key], key
+
+
+def test_master_and_workers_are_stopped_together_and_requests_in_flight_may_finish(tmp_path: Path) -> None:
+    """Compose stops what depends on something first, and waits for it."""
+    both = services(tmp_path)
+    for name in ("locust", "worker"):
+        assert "depends_on" not in both[name], name
+        # Locust's --stop-timeout is 120 s; a worker that hears nothing more goes 30 s later.
+        assert both[name]["stop_grace_period"] == "2m40s"
+    # Locust's answer to SIGTERM is to cut all streams; to SIGINT, loadgen's worker waits for its master.
+    assert both["worker"]["stop_signal"] == "SIGINT"
+    # A worker ends with its master, with or without an error, and is there for the next one.
+    assert both["worker"]["restart"] == "unless-stopped"

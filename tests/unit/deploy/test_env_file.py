@@ -105,11 +105,20 @@ def test_the_example_and_the_compose_file_name_the_same_variables() -> None:
 def test_the_example_shows_the_defaults() -> None:
     text = EXAMPLE.read_text()
     shown = {n: v.split("  ")[0] for n, v in re.findall(r"^# ([A-Z_]+)=(.+)$", text, re.M)}
-    examples = {"LOCUST_ARGS", "LOCUST_CPUS", "RUNS_DIR", "SIM_ARGS", "VLLM_ARGS", "LLAMACPP_ARGS"}
+    examples = {
+        "LOCUST_ARGS",
+        "LOCUST_CPUS",
+        "RUNS_DIR",
+        "MASTER_HOST",
+        "SIM_ARGS",
+        "VLLM_ARGS",
+        "LLAMACPP_ARGS",
+    }
     engines = {"COMPOSE_PROFILES", "VLLM_URL", "LLAMACPP_URL", "TELEMETRY_AGENTS"}
     defaults = dict(re.findall(r"\$\{([A-Z_]+):-([^$}]+)\}", COMPOSE.read_text()))
     assert examples | engines <= shown.keys()
-    del defaults["RUNS_DIR"]  # a volume; shown is how to have a folder instead
+    for name in ("RUNS_DIR", "MASTER_HOST"):  # a volume, and a service here; shown is what else there may be
+        del defaults[name]
     assert {n: v for n, v in shown.items() if n not in examples | engines} == defaults
 
 
@@ -120,7 +129,7 @@ def test_remarks_behind_a_value_are_not_part_of_it(tmp_path: Path) -> None:
     done = compose(env, *PROFILES)
     assert done.returncode == 0, done.stderr
     services = json.loads(done.stdout)["services"]
-    assert services["locust"]["command"][5:] == ["-u", "32", "--blocks", "6"]
+    assert services["locust"]["command"][6:] == ["-u", "32", "--blocks", "6"]
     assert services["influxdb"]["environment"]["DOCKER_INFLUXDB_INIT_RETENTION"] == "0s"
     assert services["llamacpp"]["command"][-2:] == ["-b", "2048"]
     assert "#" not in json.dumps(services)
