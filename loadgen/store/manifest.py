@@ -77,12 +77,12 @@ class Manifest:
             host=host_facts(),
             packages=package_versions(),
             notes=list(notes),
-            secrets=_secrets(settings),
+            secrets=secrets_of(settings),
         )
 
     def blank(self, text: str) -> str:
         """The text without any of `secrets`."""
-        return str(_blank(text, self.secrets))
+        return str(blank(text, self.secrets))
 
     def note(self, text: str) -> None:
         """Add a sentence, once."""
@@ -97,7 +97,7 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("extra", "secrets")}
-        clean = _blank({**self.extra, **data}, self.secrets)
+        clean = blank({**self.extra, **data}, self.secrets)
         assert isinstance(clean, dict)
         return clean
 
@@ -190,7 +190,7 @@ def _cpu_model() -> str:
     return platform.processor()
 
 
-def _secrets(settings: Settings) -> tuple[str, ...]:
+def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Keys and header values in force, so that no command line or note carries one into the manifest."""
     found: set[str] = set()
     for engine in settings.engines:
@@ -200,13 +200,14 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
     return tuple(sorted((s for s in found if len(s) >= 6), key=len, reverse=True))
 
 
-def _blank(value: Any, secrets: tuple[str, ...]) -> Any:
+def blank(value: Any, secrets: tuple[str, ...]) -> Any:
+    """The value (text, or what JSON knows) without any of the secrets."""
     if isinstance(value, str):
         for secret in secrets:
             value = value.replace(secret, "<secret>")
         return value
     if isinstance(value, Mapping):
-        return {str(k): _blank(v, secrets) for k, v in value.items()}
+        return {str(k): blank(v, secrets) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_blank(v, secrets) for v in value]
+        return [blank(v, secrets) for v in value]
     return value

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 EXCHANGES = 5
-# Less than half of the shortest round trip cannot be told from none.
 
 
 class Sample(NamedTuple):
@@ -29,20 +28,28 @@ class Sample(NamedTuple):
 
 @dataclass
 class WorkerClock:
-    """The offset of one worker's clock, from the quickest of its answers: it is right to half of that round
-    trip (NTP's rule, RFC 5905 section 8)."""
+    """The offset of one worker's clock, from the quickest of EXCHANGES answers in a row: it is right to half
+    of that round trip (NTP's rule, RFC 5905 section 8). A new series of questions replaces the one before
+    when it is complete, since clocks drift."""
 
     best: Sample | None = None
-    samples: int = 0
+    _series: tuple[Sample, ...] = ()
 
-    def add(self, sample: Sample) -> None:
-        self.samples += 1
-        if self.best is None or sample.round_trip_ns < self.best.round_trip_ns:
-            self.best = sample
+    def add(self, sample: Sample) -> bool:
+        """Whether the series is complete. An answer that came before its question (the master's own clock
+        was set back meanwhile) counts for nothing."""
+        if sample.round_trip_ns >= 0:
+            self._series = (*self._series, sample)
+        if len(self._series) < EXCHANGES:
+            return False
+        self.best = min(self._series, key=lambda s: s.round_trip_ns)
+        self._series = ()
+        return True
 
     @property
     def offset_ns(self) -> int:
-        """What to take from the worker's times; 0 where the difference is within what can be told."""
+        """What to take from the worker's times; 0 where the difference is within what can be told, which is
+        half of the round trip."""
         if self.best is None or abs(self.best.offset_ns) <= self.best.round_trip_ns // 2:
             return 0
         return self.best.offset_ns

@@ -121,6 +121,10 @@ class Batch:
         return DRAIN if self.halted and self.phase == MEASURE else self.phase
 
 
+Plan = Sequence[tuple[Batch, Sequence[Any], Sequence[float]]]
+"""What is to be done: batches, each with its members and the seconds after its start at which each begins."""
+
+
 class Crew:
     def __init__(self) -> None:
         self.users: dict[Any, int] = {}
@@ -152,6 +156,12 @@ class Crew:
             if batch.members.pop(user, None) is not None and not batch.members:
                 batch.members.update(dict.fromkeys(self.users, -1.0))
                 self._ring()
+
+    def settle(self) -> None:
+        """Before a turn: wait until there are as many users as there shall be. Here they come at once."""
+
+    def prepare(self, plan: Plan) -> None:
+        """Before a turn: whatever takes time. Here all is there."""
 
     def begin(self, batch: Batch, members: Sequence[Any], offsets_s: Sequence[float]) -> None:
         """Hand out a batch's jobs from now on, to those of `members` who are still here; to whoever is here

@@ -18,7 +18,7 @@ from gevent.event import Event
 
 from loadgen.engines import CacheCounters, EngineError, preflight
 from loadgen.record import MEASURE
-from loadgen.users.crew import Batch, Crew
+from loadgen.users.crew import Batch, Crew, Plan
 from loadgen.users.lane import Lane
 from loadgen.users.residency import Residency
 from loadgen.users.run import Run
@@ -150,6 +150,7 @@ class Director:
         for number, turns in enumerate(self.rounds):
             if number:
                 self._cool_down()
+            self.crew.settle()
             lanes = [self._lanes[t.engine] for t in turns]
             if self.residency is not None:
                 self._make_resident(lanes[0])
@@ -260,6 +261,7 @@ class Director:
         # collection during the turn only looks at what the turn itself has made and lasts microseconds.
         gc.collect()
         gc.freeze()
+        self.crew.prepare(plan)
         for turn, (batch, users, _) in zip(turns, plan, strict=True):
             self.active.append((turn, batch))
             self.run.events.append(
@@ -274,7 +276,7 @@ class Director:
         for lane in lanes:
             self._read_cache_counters(lane, before=False)
 
-    def _work(self, plan: Sequence[tuple[Batch, Sequence[object], Sequence[float]]]) -> None:
+    def _work(self, plan: Plan) -> None:
         for batch, users, offsets in plan:
             self.crew.begin(batch, users, offsets)
         for batch, _, _ in plan:

@@ -113,9 +113,8 @@ def _begin_session(environment: Any, options: Any) -> None:
     Interrupt(session).install()
     if isinstance(session, MasterSession):
         session.listen()
-        # Workers end users at once when they are told to stop: by then the master has waited for all that was
-        # in flight, and a worker is deaf for this time afterwards.
-        environment.stop_timeout = 0
+        # The users of a worker that has gone are given to the others. (Locust's default: to nobody.)
+        options.enable_rebalancing = True
 
 
 def _plain_log(options: Any) -> None:

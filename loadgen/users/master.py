@@ -7,11 +7,13 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 from typing import Any
 
 from loadgen.record import RequestRecord
+from loadgen.report.plain import plural
 from loadgen.store import StoreError
 from loadgen.store.lines import LineWriter
 from loadgen.users import messages
 from loadgen.users.crew import Crew
-from loadgen.users.fleet import Fleet, Worker
+from loadgen.users.fleet import Fleet
+from loadgen.users.peers import Worker
 from loadgen.users.run import Run
 from loadgen.users.session import Session
 from loadgen.users.windows import WindowWriter
@@ -41,6 +43,11 @@ class MasterSession(Session):
         if not self.fleet.drain(self.options.stop_timeout or 0):
             self.cut()
             self.fleet.drain(CUT_S)
+        self.fleet.close()  # Locust takes out the workers that it stops, and they are not lost
+
+    def spawning_complete(self) -> None:
+        """Workers have their users, or will have them after the turn that goes on."""
+        self._users_in.set()
 
     def cut(self) -> None:
         self.fleet.cut()
@@ -90,16 +97,20 @@ class MasterSession(Session):
         if self._seconds is not None:
             self._seconds.append(line)
 
-    def _worker_lost(self, worker: Worker) -> None:
+    def _worker_lost(self, worker: Worker, why: str) -> None:
         run = self.run
         if run is None:
             return
-        self._lost.append({**worker.facts(), "lost": True})
-        run.events.append("worker_lost", worker=worker.name, host=worker.host, records=worker.records)
-        run.note(
-            f"worker {worker.name} on {worker.host or 'an unknown host'} was lost in the middle of the run: "
-            f"the {worker.records} requests that it had delivered count, its turn is not complete"
-        )
+        if worker.greeted:
+            self._lost.append({**worker.facts(), "lost": True})
+            run.events.append("worker_lost", worker=worker.name, host=worker.host, records=worker.records)
+            run.note(
+                f"{worker} was lost: {why}; the {plural(worker.records, 'record')} that it had sent count"
+            )
+        else:
+            run.note(f"{worker} takes no part: {why}")
+        if not self.fleet.workers:
+            self._worker_problem("no worker is left")
 
     def _worker_problem(self, sentence: str) -> None:
         if self._director is not None:

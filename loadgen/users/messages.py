@@ -1,9 +1,9 @@
 """What master and workers say to each other, in Locust's own message channel.
 
-master -> worker: RUN (what is measured), BATCH (jobs, to be got ready), BEGIN (send them), HALT (send nothing
-more), CUT (end what is in flight), CLOCK (what time is it there?), END.
-worker -> master: HELLO, USERS (how many have joined), READY, ROWS (records and seconds), DONE, CLOCK, BYE,
-PROBLEM.
+master -> worker: CLOCK (what time is it there?), RUN (what is measured), BATCH (jobs, to be got ready), BEGIN
+(send them), HALT (send nothing more), CUT (end what is in flight), END.
+worker -> master: CLOCK, HELLO, USERS (how many have joined), READY, ROWS (records and seconds), DONE, BYE,
+PROBLEM (a sentence: it cannot).
 
 Messages of one worker arrive in the order in which they were sent, so DONE means that all records of the
 batch are there.
@@ -53,22 +53,22 @@ def unpack(data: bytes) -> Any:
         raise ValueError(f"a message cannot be read: {e}") from None
 
 
-def pack_lines(lines: Sequence[bytes]) -> Iterator[bytes]:
-    """Journal lines, in messages of a bounded size, in order."""
-    part: list[bytes] = []
-    size = 0
+def pack_lines(lines: Sequence[bytes]) -> tuple[bytes, int]:
+    """The first of these journal lines, as many as a message of a bounded size holds (one at least), and
+    their number."""
+    count = size = 0
     for line in lines:
-        if part and size + len(line) > ROWS_BYTES:
-            yield zlib.compress(b"\n".join(part), 1)
-            part, size = [], 0
-        part.append(line)
+        if count and size + len(line) > ROWS_BYTES:
+            break
+        count += 1
         size += len(line)
-    if part:
-        yield zlib.compress(b"\n".join(part), 1)
+    return zlib.compress(b"\n".join(lines[:count]), 1), count
 
 
-def unpack_lines(data: bytes) -> list[bytes]:
-    """Raises ValueError if it is nothing that `pack_lines` has made."""
+def unpack_lines(data: bytes | None) -> list[bytes]:
+    """None where there are none. Raises ValueError if it is nothing that `pack_lines` has made."""
+    if data is None:
+        return []
     try:
         return [line for line in zlib.decompress(data).split(b"\n") if line]
     except zlib.error as e:

@@ -8,13 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from loadgen.record import WARMUP
-from loadgen.users.crew import Batch
+from loadgen.users.crew import Batch, Plan
 from loadgen.users.lane import Lane
 from loadgen.users.run import Run
 from loadgen.users.supply import PromptSupply
 from loadgen.workload.turns import Turn
-
-Plan = Sequence[tuple[Batch, Sequence[object], Sequence[float]]]
 
 TOLERANCE = 0.1
 

@@ -9,9 +9,9 @@ turn:
 
 `tokens` are raw events, most often one token each, and `in_flight` is as of the second's end: provisional,
 the exact figures come from the journal when the run is over. `measured_s` is how much of the second was
-measured, divided by the workers that share the turn; `read_lag_ms` the largest of the requests that ended in
-it, `loop_lag_ms` how late the timer was, `cpu_percent` the process's share of one core. Workers say their
-`host`.
+measured, divided by the `workers` that share the turn; `read_lag_ms` the largest of the requests that ended
+in it, `loop_lag_ms` how late the timer was, `cpu_percent` the process's share of one core. Workers say their
+`host`, and how many `workers` share the turn.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class WindowWriter:
         *,
         worker: str = "local",
         host: str | None = None,
+        wall_ns: Callable[[], int] = time.time_ns,
         also: Callable[[bytes], None] | None = None,
     ) -> None:
         self._lines = LineWriter(path)
@@ -72,10 +73,11 @@ class WindowWriter:
         self._crew = crew
         self._live = live_events
         self._worker = {"worker": worker, **({"host": host} if host else {})}
+        self._wall_ns = wall_ns
         self._also = also
         self._seconds = {name: _Second(live_events(name)) for name in engines}
         self._cpu_s, self._cpu_at = time.process_time(), time.monotonic()
-        self._start_ns = _floor(time.time_ns())
+        self._start_ns = _floor(wall_ns())
         self._greenlet = gevent.spawn(self._main)
 
     def add(self, record: RequestRecord) -> None:
@@ -97,8 +99,8 @@ class WindowWriter:
     def _main(self) -> None:
         while True:
             due_ns = self._start_ns + SECOND_NS
-            gevent.sleep(max(0.0, (due_ns - time.time_ns()) / 1e9))
-            now_ns = time.time_ns()
+            gevent.sleep(max(0.0, (due_ns - self._wall_ns()) / 1e9))
+            now_ns = self._wall_ns()
             if now_ns < due_ns:  # woken early, or the clock was set back: by more than this is another hour
                 if due_ns - now_ns < 2 * SECOND_NS:
                     continue
@@ -121,7 +123,7 @@ class WindowWriter:
                 "t_ns": self._start_ns,
                 "engine": name,
                 **self._worker,
-                **_stage([b for b in batches if b.lane.name == name], self._start_ns),
+                **_stage([b for b in batches if b.lane.name == name], self._start_ns, self._wall_ns()),
                 "tokens": max(0, events - second.events),
                 "completions": second.completions,
                 "failures": second.failures,
@@ -136,7 +138,7 @@ class WindowWriter:
                 self._also(line)
 
 
-def _stage(batches: Sequence[Batch], start_ns: int) -> dict[str, Any]:
+def _stage(batches: Sequence[Batch], start_ns: int, now_ns: int) -> dict[str, Any]:
     """What the engine did in the second from `start_ns` (wall time) until now: of its batches, those that go
     on and those that have ended in it."""
     going = [b for b in batches if b.start_mono_ns]
@@ -147,7 +149,7 @@ def _stage(batches: Sequence[Batch], start_ns: int) -> dict[str, Any]:
     turns = [b for b in going if b.phase != WARMUP]
     if not turns:
         return {"phase": WARMUP if going else IDLE, "measured_s": 0.0, **stage}
-    now_ns, offset_ns = time.time_ns(), time.time_ns() - time.monotonic_ns()
+    offset_ns = now_ns - time.monotonic_ns()
     measured_ns = 0
     for turn in turns:
         end_ns = now_ns if turn.end_mono_ns is None else turn.end_mono_ns + offset_ns
@@ -160,6 +162,7 @@ def _stage(batches: Sequence[Batch], start_ns: int) -> dict[str, Any]:
         "block": first.block,
         "turn_s": round(max(0, start_ns - first.start_mono_ns - offset_ns) / 1e9, 3),
         "measured_s": round(min(measured_ns, SECOND_NS) / 1e9, 3),
+        **({"workers": first.workers} if first.workers > 1 else {}),
         **stage,
     }
 

@@ -7,6 +7,7 @@ the whole run.
 from __future__ import annotations
 
 import locust  # noqa: F401  (patches the standard library, must come first)
+from locust.exception import RPCError
 
 import contextlib
 import gc
@@ -19,41 +20,63 @@ from pathlib import Path
 from typing import Any
 
 import gevent
+from gevent.lock import RLock
 
 from loadgen import __version__
 from loadgen.config import ConfigError, Settings
 from loadgen.engines import EngineError, EngineInfo, make_engine
 from loadgen.record import CANCELLED, WARMUP, RequestRecord
 from loadgen.store import JournalWriter, StoreError
+from loadgen.store.manifest import blank, secrets_of
 from loadgen.stream.client import StreamClient
 from loadgen.stream.reader import Reader
 from loadgen.users import messages
 from loadgen.users.crew import Batch, Crew
 from loadgen.users.lane import Lane
 from loadgen.users.run import SUITE_ENV
-from loadgen.users.user import Client, LlmUser, fire_request
+from loadgen.users.user import Client, fire_request
 from loadgen.users.windows import WindowWriter
 
 log = logging.getLogger("loadgen")
 
 SEND_S = 0.2
+IDLE_S = 0.05
 QUIT_S = 30.0  # after Ctrl-C and the longest that requests may take to finish: then the master has gone
 
 
 class WorkerRun:
-    """The run as a worker knows it: enough for its users to make records of."""
+    """The run as a worker knows it: enough for its users to make records of. All that it writes down is in
+    the master's time, `offset_ns` less than this machine's clock says."""
 
-    def __init__(self, name: str, settings: Settings, worker: str) -> None:
+    def __init__(self, name: str, settings: Settings, worker: str, offset_ns: int) -> None:
         self.name = name
         self.settings = settings
         self.worker = worker
         self.host = platform.node()
+        self.offset_ns = offset_ns
         self.lanes = {spec.name: Lane(make_engine(spec, settings)) for spec in settings.engines}
         self.sequence = 0
         folder = Path(os.environ.get(SUITE_ENV) or settings.runs_dir) / name
-        folder.mkdir(parents=True, exist_ok=True)
-        self.journal = JournalWriter(folder / f"requests-{worker}.jsonl")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise StoreError(f"{folder} cannot be made: {e.strerror or e}") from None
+        self.journal = JournalWriter(folder / f"requests-{worker}.jsonl", wall_ns=self.wall_ns)
         self.windows_path = folder / f"windows-{worker}.jsonl"
+        self._secrets = secrets_of(settings)
+
+    def wall_ns(self) -> int:
+        return time.time_ns() - self.offset_ns
+
+    def write(self, record: RequestRecord) -> bytes:
+        """The line that was written."""
+        record.worker, record.host = self.worker, self.host
+        record.sent_ns -= self.offset_ns
+        if record.scheduled_ns is not None:
+            record.scheduled_ns -= self.offset_ns
+        if record.error_text:
+            record.error_text = str(blank(record.error_text, self._secrets))
+        return self.journal.append(record)
 
     def next_sequence(self) -> int:
         self.sequence += 1
@@ -72,8 +95,9 @@ class WorkerSession:
         self.environment = environment
         self.crew = Crew()
         self.run: Any = None
-        self._batches: dict[int, tuple[Batch, list[float]]] = {}
+        self._batches: dict[int, tuple[Batch, list[tuple[int, float]]]] = {}
         self._lines: list[bytes] = []
+        self._sending = RLock()
         self._window_lines: list[bytes] = []
         self._windows: WindowWriter | None = None
         self._told_users = 0
@@ -81,6 +105,8 @@ class WorkerSession:
         runner = environment.runner
         for kind in messages.TO_WORKER:
             runner.register_message(kind, self._listener(kind))
+        self._start_worker = runner.start_worker
+        runner.start_worker = self._start_worker_between_turns
         self._sender = gevent.spawn(self._send_for_ever)
 
     # --- what the master says ------------------------------------------------------------------------------
@@ -107,7 +133,7 @@ class WorkerSession:
         settings = Settings.model_validate(order["settings"])
         for spec in settings.engines:
             spec.api_key()  # keys do not travel: each worker has them in its own environment
-        self.run = WorkerRun(order["run"], settings, order["worker"])
+        self.run = WorkerRun(order["run"], settings, order["worker"], order["clock_offset_ns"])
         self._reader = Reader.get()
         self._told_users = 0
         self._windows = WindowWriter(
@@ -117,12 +143,14 @@ class WorkerSession:
             lambda engine: Reader.get().meter(engine).events,
             worker=self.run.worker,
             host=self.run.host,
+            wall_ns=self.run.wall_ns,
             also=self._window_lines.append,
         )
         self._tell(messages.HELLO, {"host": self.run.host})
 
     def _on_batch(self, data: bytes) -> None:
         order = messages.unpack(data)
+        self.run.offset_ns = order["clock_offset_ns"]
         lane = self.run.lanes[order["engine"]]
         lane.engine.model = order["model"]
         if lane.info is None:
@@ -132,29 +160,33 @@ class WorkerSession:
         batch.workers = order["workers"]
         for prompt, tokens in messages.prompts_from(order["jobs"]):
             batch.add(prompt, tokens)
-        self._batches[order["number"]] = batch, order["offsets_s"]
+        self._batches[order["number"]] = batch, [(n, o) for n, o in order["members"]]
         gc.collect()
         gc.freeze()
         self._tell(messages.READY, {"number": order["number"]})
 
     def _on_begin(self, data: dict[str, Any]) -> None:
         number = data["number"]
-        batch, offsets = self._batches[number]
-        users = list(self.crew.users)[: len(offsets)]
-        self.crew.begin(batch, users, offsets[: len(users)])
+        if number not in self._batches:  # halted meanwhile
+            return
+        batch, members = self._batches[number]
+        users = list(self.crew.users)
+        here = [(users[n], offset_s) for n, offset_s in members if n < len(users)]
+        self.crew.begin(batch, [user for user, _ in here], [offset_s for _, offset_s in here])
         gevent.spawn(self._see_it_through, number, batch)
 
     def _see_it_through(self, number: int, batch: Batch) -> None:
         batch.done.wait()
         self.crew.end(batch)
-        self._batches.pop(number, None)
         self._send_rows()
         self._tell(messages.DONE, {"number": number, "unsent": batch.total - batch.finished})
+        self._batches.pop(number, None)
 
     def _on_halt(self, data: Any) -> None:
         self.crew.halt()
         for number, (batch, _) in list(self._batches.items()):
             if batch not in self.crew.batches:  # told to get ready, never to begin
+                batch.halt()
                 self._batches.pop(number)
                 self._tell(messages.DONE, {"number": number, "unsent": batch.total})
 
@@ -167,6 +199,7 @@ class WorkerSession:
 
     def _on_end(self, data: Any) -> None:
         self._close_run()
+        self._tell(messages.BYE, {})
 
     # --- what it says --------------------------------------------------------------------------------------
 
@@ -175,26 +208,26 @@ class WorkerSession:
 
     def _problem(self, text: str) -> None:
         log.error("%s", text)
-        self._tell(messages.PROBLEM, {"text": text})
+        self._tell(messages.PROBLEM, {"text": text, "host": platform.node()})
 
     def _send_for_ever(self) -> None:
         while True:
             gevent.sleep(SEND_S)
-            with contextlib.suppress(Exception):  # the channel is Locust's to look after; nothing is dropped
+            with contextlib.suppress(RPCError):  # the channel is Locust's to look after
                 self._send_rows()
                 if self.run is not None and len(self.crew) != self._told_users:
-                    self._told_users = len(self.crew)
-                    self._tell(messages.USERS, {"users": self._told_users})
+                    users = len(self.crew)
+                    self._tell(messages.USERS, {"users": users})
+                    self._told_users = users
 
     def _send_rows(self) -> None:
-        while self._lines or self._window_lines:
-            lines, self._lines = self._lines, []
-            windows = self._window_lines[:]
-            del self._window_lines[:]
-            for part in messages.pack_lines(windows):
-                self._tell(messages.ROWS, {"windows": part})
-            for part in messages.pack_lines(lines):
-                self._tell(messages.ROWS, {"records": part})
+        """All that has been written so far, in order. What cannot be sent is kept for the next time."""
+        with self._sending:
+            for lines, name in ((self._window_lines, "windows"), (self._lines, "records")):
+                while lines:
+                    part, count = messages.pack_lines(lines)
+                    self._tell(messages.ROWS, {name: part})
+                    del lines[:count]
 
     # --- for users -----------------------------------------------------------------------------------------
 
@@ -205,8 +238,7 @@ class WorkerSession:
         run = self.run
         if run is None:
             return
-        record.worker, record.host = run.worker, run.host
-        self._lines.append(run.journal.append(record))
+        self._lines.append(run.write(record))
         if self._windows is not None:
             self._windows.add(record)
         if record.phase != WARMUP and record.outcome != CANCELLED:
@@ -216,6 +248,13 @@ class WorkerSession:
 
     # --- Locust's events -----------------------------------------------------------------------------------
 
+    def _start_worker_between_turns(self, counts: dict[str, int], **options: Any) -> None:
+        """Locust shares users out anew as soon as a worker comes or goes; here they come and go when they
+        have no work. (A later order of Locust's ends the greenlet in which an earlier one waits.)"""
+        while self._batches:
+            gevent.sleep(IDLE_S)
+        self._start_worker(counts, **options)
+
     def test_start(self) -> None:
         """The master says what to do, not Locust."""
 
@@ -223,11 +262,15 @@ class WorkerSession:
         pass
 
     def test_stopping(self) -> None:
+        """By now the master has waited for all that was in flight, so nothing is worth waiting for; and when
+        it has stopped its users, a worker of Locust's is deaf for this time."""
+        self.environment.stop_timeout = 0
         self.crew.halt()
 
     def test_stop(self) -> None:
         """All users have been stopped. The master has drained them before."""
-        self._send_rows()
+        with contextlib.suppress(RPCError):
+            self._send_rows()
 
     def quitting(self) -> None:
         self._close_run()
@@ -251,9 +294,8 @@ class WorkerSession:
         if self._windows is not None:
             self._windows.stop()
             self._windows = None
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(RPCError):
             self._send_rows()
-            self._tell(messages.BYE, {})
         run.close()
+        self._batches.clear()
         self.crew = Crew()
-        LlmUser.workplace = self

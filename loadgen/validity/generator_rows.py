@@ -29,10 +29,15 @@ class GeneratorLoad:
 def generator_load(rows: Iterable[Mapping[str, Any]]) -> GeneratorLoad | None:
     """None if there is no second that was measured from end to end."""
     cpu, lag, seconds = array("d"), array("d"), 0
+    seen: set[tuple[Any, ...]] = set()
     for row in rows:
         measured = row.get("measured_s")
-        if not isinstance(measured, (int, float)) or measured < WHOLE_S:
+        if not isinstance(measured, (int, float)) or measured * (row.get("workers") or 1) < WHOLE_S:
             continue
+        key = (row.get("worker"), row.get("engine"), row.get("t_ns"))
+        if key in seen:  # a worker's own file and the master's hold the same
+            continue
+        seen.add(key)
         seconds += 1
         for values, name in ((cpu, "cpu_percent"), (lag, "loop_lag_ms")):
             value = row.get(name)

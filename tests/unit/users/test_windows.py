@@ -87,7 +87,7 @@ def batch(phase: str, turn: int, began_s: float, ended_s: float | None = None) -
 def test_how_much_of_a_second_is_measured(
     batches: list[tuple[Any, ...]], phase: str, turn: int | None, turn_s: float | None, measured_s: float
 ) -> None:
-    stage = _stage([batch(*b) for b in batches], time.time_ns() - SECOND)
+    stage = _stage([batch(*b) for b in batches], time.time_ns() - SECOND, time.time_ns())
     assert (stage["phase"], stage.get("turn")) == (phase, turn)
     assert stage.get("turn_s") == (None if turn_s is None else pytest.approx(turn_s, abs=0.1))
     assert stage["measured_s"] == pytest.approx(measured_s, abs=0.1)
@@ -99,5 +99,5 @@ def test_a_turn_shorter_than_a_second_is_seen() -> None:
     short = Batch(lane("a"), MEASURE, turn=3, block=1)
     crew.begin(short, ["u1"], [0.0])
     crew.end(short)
-    stage = _stage([*crew.batches, *crew.ended], time.time_ns() - SECOND)
+    stage = _stage([*crew.batches, *crew.ended], time.time_ns() - SECOND, time.time_ns())
     assert (stage["phase"], stage["turn"], stage["users"]) == ("measure", 3, 0)
