@@ -35,7 +35,7 @@ def generator_load(rows: Iterable[Mapping[str, Any]]) -> GeneratorLoad | None:
         if not isinstance(measured, (int, float)) or measured * (row.get("workers") or 1) < WHOLE_S:
             continue
         key = (row.get("worker"), row.get("engine"), row.get("t_ns"))
-        if key in seen:  # a worker's own file and the master's hold the same
+        if None not in key and key in seen:  # a worker's own file and the master's hold the same
             continue
         seen.add(key)
         seconds += 1

@@ -128,6 +128,25 @@ def test_the_generator_is_judged_by_whole_measured_seconds() -> None:
     assert (nothing.cpu_percent, nothing.loop_lag_ms_p95) == (None, None)
 
 
+def test_workers_seconds_are_whole_when_their_shares_are_and_count_once() -> None:
+    """Two workers' rows, of which the master's file and the workers' own hold each one."""
+    rows = [
+        {
+            "t_ns": t * S,
+            "engine": "a",
+            "worker": worker,
+            "workers": 2,
+            "measured_s": 0.5 if t else 0.1,
+            "cpu_percent": cpu,
+        }
+        for t in range(3)
+        for worker, cpu in (("w0", 10.0), ("w1", 50.0))
+    ]
+    load = generator_load(rows * 2)
+    assert load is not None
+    assert (load.seconds, load.cpu_percent, load.cpu_percent_p95) == (4, 30.0, 50.0)
+
+
 def test_files_of_a_run(tmp_path: Path) -> None:
     assert telemetry(tmp_path, TEN_TURNS) == (None, [])
     for name, cpu in (("windows.jsonl", 20.0), ("windows-w1.jsonl", 40.0)):
