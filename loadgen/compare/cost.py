@@ -36,8 +36,8 @@ def engine_cost(
 def cost_ratio(
     gpus: int, baseline_gpus: int, ratio: float | None, low: float | None, high: float | None
 ) -> dict[str, float]:
-    """An engine's cost per token over the baseline's, with the interval of the throughput's ratio, of which it
-    is the inverse, times the GPUs of each. The price drops out."""
+    """An engine's cost per token over the baseline's: the inverse of the throughput's ratio and interval,
+    times the ratio of their GPUs. The price drops out."""
     times = gpus / baseline_gpus
     out = {}
     for name, value in (("ratio", ratio), ("low", high), ("high", low)):

@@ -1,6 +1,6 @@
 """An engine's memory as five numbers, each with where it is from. Pure.
 
-    reserved      what its processes held on the GPUs at most; vLLM takes its share of a card whatever it needs
+    reserved      the most that its processes held on GPUs; vLLM takes its share, whatever it needs
     weights       the model
     kv_capacity   the KV cache that it made room for
     kv_used       the most of it that the measured requests used
@@ -33,6 +33,7 @@ MODEL_FILE = "llama.cpp: tensors of the model file"
 SERVER = "what the server says"
 GAUGE = "its own gauge, once a second"
 RECORDS = "requests in flight at once, at full length"
+NO_LOG = LogMemory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,15 @@ class MemorySources:
 
     info: Mapping[str, Any]
     reserved: int | None = None
-    log: LogMemory = LogMemory()
+    log: LogMemory = NO_LOG
     share: float | None = None
     tokens: int | None = None
 
 
 def engine_memory(known: MemorySources) -> dict[str, Any]:
-    """{"reserved": {"bytes", "source"}, "kv_capacity": {"bytes"?, "tokens"?, "source"}, ..., "missing": [...]}.
+    """{"reserved": {"bytes", "source"}, "kv_capacity": {"bytes", "tokens", "source"}, ..., "missing": [...]}.
 
-    Numbers in bytes and tokens. Empty if nothing at all is known of its memory.
+    What is not known is absent. Empty if nothing at all is known of its memory.
     """
     out: dict[str, Any] = {}
     if known.reserved:

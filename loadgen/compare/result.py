@@ -65,7 +65,8 @@ class RunComparison:
 
     An engine that both of two runs have is called `NAME (A)` in the first and `NAME (B)` in the second.
     `pairing` says what was paired, `cannot_exclude` what that leaves open. `infos` are the manifests' facts
-    of each engine, by its name here. `parts` is room for memory, energy, cost, slo and verdict.
+    of each engine, by its name here; `seen` is what the caller's `look` saw of it (not in the JSON). `parts`
+    is room for memory, energy, cost, slo and verdict.
     """
 
     runs: list[str]
@@ -81,6 +82,7 @@ class RunComparison:
     cannot_exclude: list[str] = field(default_factory=list)
     differences: list[dict[str, Any]] = field(default_factory=list)
     infos: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, Any] = field(default_factory=dict)
 
     def row(self, engine: str, figure: str, statistic: str | None = None) -> Row | None:

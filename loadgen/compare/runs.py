@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from loadgen.compare.blocks import engine_blocks
@@ -13,24 +13,34 @@ from loadgen.compare.result import Row, RunComparison
 from loadgen.compare.verdict import BETTER
 from loadgen.metrics import METRICS
 from loadgen.report.judge import judge
-from loadgen.report.load import load_run
-from loadgen.report.summary import summarise_data
+from loadgen.report.load import RunData, load_run
+from loadgen.report.summary import RunSummary, summarise_data
 from loadgen.store import RunDir, StoreError, Suite
+
+# What a caller wants to know of each engine of a run, by name, while the run is read: it is read once only.
+Look = Callable[[RunDir, RunData, RunSummary], Mapping[str, Any]]
 
 _UNITS = {m.name: m.unit for m in METRICS}
 
 
 def compare_target(
-    a: RunDir | Suite, b: RunDir | Suite | None = None, *, baseline: str | None = None, margin: float = MARGIN
+    a: RunDir | Suite,
+    b: RunDir | Suite | None = None,
+    *,
+    baseline: str | None = None,
+    margin: float = MARGIN,
+    look: Look | None = None,
 ) -> list[RunComparison]:
     """One comparison a scenario: of a run or a suite, or of two of them made apart. Raises StoreError."""
     first = a.runs() if isinstance(a, Suite) else [a]
     if b is None:
-        return [compare_run(run, baseline=baseline, margin=margin) for run in first]
+        return [compare_run(run, baseline=baseline, margin=margin, look=look) for run in first]
     raise StoreError("runs made apart cannot be compared yet")
 
 
-def compare_run(run: RunDir, *, baseline: str | None = None, margin: float = MARGIN) -> RunComparison:
+def compare_run(
+    run: RunDir, *, baseline: str | None = None, margin: float = MARGIN, look: Look | None = None
+) -> RunComparison:
     """The engines of one run against the `baseline`, else against the first. Raises StoreError."""
     data = load_run(run)
     summary = summarise_data(data)
@@ -56,11 +66,17 @@ def compare_run(run: RunDir, *, baseline: str | None = None, margin: float = MAR
         margin=margin,
         simulated=summary.simulated,
         infos={str(i.get("name")): i for i in summary.infos},
+        seen=dict(look(run, data, summary)) if look else {},
     )
 
 
 def compare_runs(
-    a: RunDir, b: RunDir, *, baseline: str | None = None, margin: float = MARGIN
+    a: RunDir,
+    b: RunDir,
+    *,
+    baseline: str | None = None,
+    margin: float = MARGIN,
+    look: Look | None = None,
 ) -> RunComparison:
     """Engines of two runs made apart, `a` before `b`. Raises StoreError."""
     raise StoreError("runs made apart cannot be compared yet")
