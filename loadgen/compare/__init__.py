@@ -1,14 +1,16 @@
 """Which engine is better, and by how much: ratios paired by block, their intervals, verdicts."""
 
 from loadgen.compare.blocks import EngineBlocks, engine_blocks
-from loadgen.compare.engines import Comparison, compare_engines
-from loadgen.compare.figures import FIGURES, Figure
-from loadgen.compare.ratios import MARGIN, MIN_BLOCKS, Ratio, paired_ratio
+from loadgen.compare.engines import Comparison, Side, compare_engines, compare_pairs
+from loadgen.compare.figures import FIGURES, HEADLINE, Figure
+from loadgen.compare.ratios import CONFIDENCE, MARGIN, MIN_BLOCKS, Ratio, paired_ratio, unpaired_ratio
 from loadgen.compare.verdict import BETTER, NO_DIFFERENCE, NOT_DECIDABLE, Decision, decide
 
 __all__ = [
     "BETTER",
+    "CONFIDENCE",
     "FIGURES",
+    "HEADLINE",
     "MARGIN",
     "MIN_BLOCKS",
     "NOT_DECIDABLE",
@@ -18,8 +20,11 @@ __all__ = [
     "EngineBlocks",
     "Figure",
     "Ratio",
+    "Side",
     "compare_engines",
+    "compare_pairs",
     "decide",
     "engine_blocks",
     "paired_ratio",
+    "unpaired_ratio",
 ]

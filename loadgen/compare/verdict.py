@@ -23,11 +23,13 @@ MOST_BLOCKS = 1000
 class Decision:
     """`answer` is BETTER, NO_DIFFERENCE or NOT_DECIDABLE; `higher`: the values are beyond the baseline's, of
     a BETTER alone. `needed` is the number of blocks with which a NOT_DECIDABLE might be decided, if they are
-    like those there are; None if more than MOST_BLOCKS."""
+    like those there are; None if more than MOST_BLOCKS. `why` is the reason of a NOT_DECIDABLE that has
+    nothing to do with the interval."""
 
     answer: str
     higher: bool | None = None
     needed: int | None = None
+    why: str = ""
 
 
 def decide(ratio: Ratio, margin: float = MARGIN) -> Decision:
@@ -35,35 +37,47 @@ def decide(ratio: Ratio, margin: float = MARGIN) -> Decision:
     if margin <= 1:
         raise ValueError("the margin of a claim is a factor above 1")
     if ratio.low is None or ratio.high is None:
-        return Decision(NOT_DECIDABLE, needed=MIN_BLOCKS)
+        return Decision(NOT_DECIDABLE, needed=max(MIN_BLOCKS, ratio.blocks + 1))
     if ratio.low > margin:
         return Decision(BETTER, higher=True)
     if ratio.high < 1 / margin:
         return Decision(BETTER, higher=False)
     if ratio.low >= 1 / margin and ratio.high <= margin:
         return Decision(NO_DIFFERENCE)
-    return Decision(NOT_DECIDABLE, needed=_needed(ratio, margin))
+    return Decision(NOT_DECIDABLE, needed=blocks_needed(ratio, margin))
 
 
-def _needed(ratio: Ratio, margin: float) -> int | None:
+def blocks_needed(ratio: Ratio, margin: float = MARGIN, confidence: float = CONFIDENCE) -> int | None:
     """The fewest blocks whose interval would stay on one side of the margin, mean and spread unchanged."""
     assert ratio.ratio is not None
     assert ratio.spread is not None
+    spread, now = ratio.spread, ratio.blocks
+    freedom = now - 1 if ratio.freedom is None else ratio.freedom
     room = abs(abs(math.log(ratio.ratio)) - math.log(margin))
-    enough, short = MOST_BLOCKS, ratio.blocks
-    if half_width(ratio.spread, enough) > room:
+
+    def enough(blocks: int) -> bool:
+        return half_width(spread, blocks, confidence, freedom * (blocks - 1) / (now - 1)) <= room
+
+    most, short = MOST_BLOCKS, now
+    if not enough(most):
         return None
-    while enough - short > 1:  # the half width falls with the number of blocks
-        middle = (enough + short) // 2
-        if half_width(ratio.spread, middle) <= room:
-            enough = middle
+    while most - short > 1:  # the half width falls with the number of blocks
+        middle = (most + short) // 2
+        if enough(middle):
+            most = middle
         else:
             short = middle
-    return enough
+    return most
 
 
 def sentence(
-    figure: Figure, engine: str, baseline: str, ratio: Ratio, decision: Decision, margin: float = MARGIN
+    figure: Figure,
+    engine: str,
+    baseline: str,
+    ratio: Ratio,
+    decision: Decision,
+    margin: float = MARGIN,
+    claims: int = 1,
 ) -> str:
     """The verdict in one sentence, with what it rests on.
 
@@ -73,6 +87,8 @@ def sentence(
     'vllm has the lower TTFT: vllm / llamacpp 0.500 (95 % interval 0.450 to 0.560, 8 blocks)'
     """
     blocks = f"{ratio.blocks} block{'' if ratio.blocks == 1 else 's'}"
+    if decision.why:
+        return f"not decidable: {decision.why}"
     if ratio.ratio is None:
         return f"not decidable: no complete block has {figure.title} of both {engine} and {baseline}"
     if ratio.low is None or ratio.high is None:
@@ -93,6 +109,8 @@ def sentence(
         if decision.needed
         else f"more than {MOST_BLOCKS:,} blocks would be needed"
     )
+    if decide(ratio, margin).answer != NOT_DECIDABLE:
+        return f"not decidable: {measured} would do by itself, but not as one of {claims} claims; {more}"
     return f"not decidable: {measured} reaches across the margin of {percent}; {more}"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from loadgen.compare import FIGURES, NOT_DECIDABLE, Comparison, compare_engines, engine_blocks
+from loadgen.compare import FIGURES, Comparison, Side, compare_engines
+from loadgen.compare.engines import MEAN, VALUE
 from loadgen.metrics import METRICS
 from loadgen.report.load import RunData
 from loadgen.report.plain import clean
@@ -25,7 +26,7 @@ def summary_rows(
     data: RunData, summary: RunSummary, validity: Validity
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(engine, metric, fields). What could not be measured has no point; a void run decides nothing."""
-    comparisons = compare_engines({name: engine_blocks(e) for name, e in data.engines.items()})
+    comparisons = _comparisons(data, summary, validity)
     believed = {
         "validity": validity.level.word,
         "validity_level": float(validity.level),
@@ -36,7 +37,7 @@ def summary_rows(
             if metric in DIRECTION:
                 fields["higher_is_better"] = float(DIRECTION[metric])
             if (comparison := comparisons.get((name, metric))) is not None:
-                fields |= _ratio(comparison, summary, validity)
+                fields |= _ratio(comparison)
             fields["simulated"] = float(bool(figures.get("simulated")))
             yield name, metric, fields | believed
 
@@ -59,19 +60,29 @@ def _values(figures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield FAILURES, {"value": float(figures["counts"]["failed"]), "n": requests}
 
 
-def _ratio(comparison: Comparison, summary: RunSummary, validity: Validity) -> dict[str, Any]:
+def _comparisons(data: RunData, summary: RunSummary, validity: Validity) -> dict[tuple[str, str], Comparison]:
+    """By engine and figure: every engine against the first, and the first against the second."""
+    found: dict[tuple[str, str], Comparison] = {}
+    for comparison in compare_engines(
+        [Side.of(name, engine) for name, engine in data.engines.items()],
+        void=validity.level == Level.VOID,
+        simulated=summary.simulated,
+    ):
+        if comparison.statistic in (MEAN, VALUE):
+            name = comparison.figure.name
+            found[comparison.engine, name] = comparison
+            found.setdefault((comparison.baseline, name), comparison.inverse())
+    return found
+
+
+def _ratio(comparison: Comparison) -> dict[str, Any]:
     ratio = comparison.ratio
-    better, verdict = comparison.better, comparison.sentence
-    if validity.level == Level.VOID:
-        better, verdict = NOT_DECIDABLE, f"{NOT_DECIDABLE}: the run is void"
-    if simulated := [n for n in (comparison.engine, comparison.baseline) if n in summary.simulated]:
-        verdict += f" (simulated: {', '.join(simulated)})"
     return {
         "baseline": comparison.baseline,
         "ratio": ratio.ratio,
         "ratio_low": ratio.low,
         "ratio_high": ratio.high,
         "blocks": float(ratio.blocks),
-        "better": better,
-        "verdict": verdict,
+        "better": comparison.better,
+        "verdict": comparison.sentence,
     }
