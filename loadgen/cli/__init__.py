@@ -2,6 +2,7 @@
 
 A subcommand's module has `add_arguments(parser)` and `execute(args) -> int` or `run(args) -> int`. With
 `PASS_ON = True` it takes flags that its parser does not know; `args.argv` holds them all as they were given.
+`USAGE` is its exit code for a mistake of the person, where 2 means something else.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from loadgen import exitcodes, stdio
 COMMANDS: dict[str, str] = {
     "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
     "summary": "print the figures of a run or suite",
+    "check": "does a run meet its objectives? An exit code for CI",
     "engines": "what is there: server, version, model, context of each endpoint",
     "ship": "deliver a run to InfluxDB, or what is missing of it there",
     "influx": "check whether InfluxDB is set up right for delivery",
@@ -83,11 +85,13 @@ def _run(command: str, argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"loadgen {command}", description=COMMANDS[command], allow_abbrev=False
     )
+    usage = exitcodes.USAGE
     try:
         # Here, since imports take most of a second, in which somebody may think better of it.
         from loadgen.config import ConfigError
 
         module = importlib.import_module(f"loadgen.cli.{command}")
+        usage = getattr(module, "USAGE", usage)
         module.add_arguments(parser)
         if getattr(module, "PASS_ON", False):
             args, _ = parser.parse_known_args(argv)
@@ -98,9 +102,13 @@ def _run(command: str, argv: list[str]) -> int:
         return int(execute(args))
     except KeyboardInterrupt:  # first: when it comes, ConfigError may not be there yet
         return exitcodes.INTERRUPTED
+    except SystemExit as e:
+        if e.code == exitcodes.USAGE:  # argparse has said what is wrong
+            return usage
+        raise
     except ConfigError as e:
         print(f"loadgen {command}: {e}", file=sys.stderr)
-        return exitcodes.USAGE
+        return usage
     except BrokenPipeError:
         # `loadgen engines | head`: nobody reads on. Python's flush at exit must not meet the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
