@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loadgen.metrics.turns import Turn
 from loadgen.report.load import RunData
 from loadgen.report.summary import RunSummary
 from loadgen.store import RunDir
@@ -10,14 +14,37 @@ from loadgen.validity import Evidence, Validity, check_run, telemetry
 
 def judge(run: RunDir, data: RunData, summary: RunSummary) -> Validity:
     """May this run be believed? Raises StoreError where its telemetry can't be read."""
-    generator, gpus = telemetry(run.path, {name: engine.turns for name, engine in data.engines.items()})
+    return judge_figures(
+        run,
+        {name: engine.turns for name, engine in data.engines.items()},
+        summary.engines,
+        state=summary.state,
+        settings=summary.settings,
+        notes=summary.notes,
+        infos=summary.infos,
+    )
+
+
+def judge_figures(
+    run: RunDir,
+    turns: Mapping[str, Sequence[Turn]],
+    engines: Mapping[str, Mapping[str, Any]],
+    *,
+    state: str,
+    settings: Mapping[str, Any],
+    notes: Sequence[str],
+    infos: Sequence[Mapping[str, Any]] = (),
+) -> Validity:
+    """The same from figures as they are in the JSON summary. Raises StoreError."""
+    generator, gpus = telemetry(run.path, turns)
     return check_run(
         Evidence(
-            state=summary.state,
-            engines=summary.engines,
-            settings=summary.settings,
-            notes=summary.notes,
+            state=state,
+            engines=engines,
+            settings=settings,
+            notes=notes,
             generator=generator,
             gpus=gpus,
+            infos=infos,
         )
     )

@@ -55,7 +55,7 @@ class RunDir:
     def open(cls, path: Path) -> RunDir:
         """An existing run directory: one with a manifest or a journal. Raises StoreError."""
         path = Path(path)
-        if not _is_run(path):
+        if not is_run(path):
             raise StoreError(_not_a_run(path))
         return cls(path)
 
@@ -155,7 +155,7 @@ class Suite:
 
     def runs(self) -> list[RunDir]:
         """Its runs in order; a listed run whose directory is gone is left out."""
-        return [RunDir(self.path / n) for n in self._read()["runs"] if _is_run(self.path / n)]
+        return [RunDir(self.path / n) for n in self._read()["runs"] if is_run(self.path / n)]
 
     def _read(self) -> dict[str, Any]:
         file = self.path / SUITE
@@ -188,7 +188,7 @@ def resolve(name: str | Path, runs_dir: Path) -> RunDir | Suite:
         if here.name == text:
             candidates += sorted(runs_dir.glob(f"*/{_glob_quote(text)}"))
         for path in candidates:
-            if _is_suite(path) or _is_run(path):
+            if is_suite(path) or is_run(path):
                 return _open(path)
         for path in candidates:
             if path.exists():
@@ -202,22 +202,24 @@ def newest(runs_dir: Path, count: int = NEWEST) -> list[str]:
     """Names of the newest runs and suites, the newest first (names begin with their time)."""
     try:
         entries = [p for p in Path(runs_dir).iterdir() if p.name != LATEST and not p.is_symlink()]
-        return sorted((p.name for p in entries if _is_suite(p) or _is_run(p)), reverse=True)[:count]
+        return sorted((p.name for p in entries if is_suite(p) or is_run(p)), reverse=True)[:count]
     except OSError:
         return []
 
 
 def _open(path: Path) -> RunDir | Suite:
-    return Suite.open(path) if _is_suite(path) else RunDir.open(path)
+    return Suite.open(path) if is_suite(path) else RunDir.open(path)
 
 
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
+    """Whether it is a directory with a manifest or a journal."""
     return path.is_dir() and (
         (path / MANIFEST).exists() or (path / JOURNAL).exists() or any(path.glob("requests-*.jsonl"))
     )
 
 
-def _is_suite(path: Path) -> bool:
+def is_suite(path: Path) -> bool:
+    """Whether it is a directory with a suite.json."""
     return path.is_dir() and (path / SUITE).exists()
 
 
@@ -274,7 +276,7 @@ def _latest(runs_dir: Path) -> Path:
         target = link
     else:
         target = link if link.is_dir() else runs_dir / Path(link.read_text(encoding="utf-8").strip()).name
-    if _is_suite(target) or _is_run(target):
+    if is_suite(target) or is_run(target):
         return target.resolve()
     names = newest(runs_dir, 1)
     if not names:

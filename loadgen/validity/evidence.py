@@ -16,7 +16,7 @@ from loadgen.validity.gpu_rows import GpuLoad, gpu_load
 @dataclass(frozen=True)
 class Evidence:
     """`engines` are the figures of the JSON summary by engine. `generator` and `gpus` are of the measured
-    turns alone; None and empty where nobody looked."""
+    turns alone; None and empty where nobody looked. `infos` are the manifest's engines."""
 
     state: str
     engines: Mapping[str, Mapping[str, Any]]
@@ -24,6 +24,7 @@ class Evidence:
     notes: Sequence[str] = ()
     generator: GeneratorLoad | None = None
     gpus: Sequence[GpuLoad] = ()
+    infos: Sequence[Mapping[str, Any]] = ()
 
     def with_counts(self) -> Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
         """(engine, its figures, its counts) of the engines that were sent requests."""

@@ -8,11 +8,12 @@ import pytest
 
 from loadgen import plain
 from loadgen.metrics import littles, percentiles
+from loadgen.report import listing
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("module", [littles, percentiles, plain])
+@pytest.mark.parametrize("module", [littles, percentiles, plain, listing])
 def test_docstrings(module: ModuleType) -> None:
     result = doctest.testmod(module)
     assert result.attempted > 0
