@@ -99,7 +99,7 @@ class Device:
         self._nvml = nvml
         self._handle = handle
         self._skip: set[Reading] = set()
-        self._call_of: dict[Reading, str] = {}
+        self._call_of: dict[Reading, int] = {}  # which of its calls this driver knows
         self._notes: list[str] = []
         self._noted: set[tuple[str, int]] = set()
 
@@ -146,15 +146,17 @@ class Device:
 
     def _call(self, reading: Reading) -> Any:
         known = self._call_of.get(reading)
-        args = [getattr(self._nvml, name) for name in reading.args]
-        for name in [known] if known else reading.calls:
+        last = len(reading.calls) - 1
+        for n in range(last + 1) if known is None else (known,):
             try:
-                value = getattr(self._nvml, name)(self._handle, *args)
+                names = (*reading.args, *(reading.first_args if n == 0 else ()))
+                args = [getattr(self._nvml, name) for name in names]
+                value = getattr(self._nvml, reading.calls[n])(self._handle, *args)
             except Exception as e:
-                if name == reading.calls[-1] or known or not _missing(e):
+                if n == last or known is not None or not _missing(e):
                     raise
             else:
-                self._call_of[reading] = name
+                self._call_of[reading] = n
                 return value
         raise AssertionError("a reading has a call")
 

@@ -19,13 +19,15 @@ Values = Mapping[str, Any]
 class Reading:
     """One call. `calls` are its names, the current one first: older drivers know only the later ones.
 
-    `args` are names of pynvml's constants, passed after the device. `fields` are what `convert` may give.
+    `args` are names of pynvml's constants, passed after the device; `first_args` go to the first of the calls
+    alone. `fields` are what `convert` may give.
     """
 
     calls: tuple[str, ...]
     fields: tuple[str, ...]
     convert: Callable[[Any], Values]
     args: tuple[str, ...] = ()
+    first_args: tuple[str, ...] = ()
 
 
 def _one(field: str, call: str, *args: str, milli: bool = False, kilo: bool = False) -> Reading:
@@ -83,10 +85,12 @@ FAST: tuple[Reading, ...] = (
         lambda u: {"utilization_percent": u.gpu, "memory_busy_percent": u.memory},
     ),
     _one("temperature_c", "nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU"),
+    # Its second version keeps the driver's own share apart, as nvidia-smi and dcgm do: 0.6 GiB of an H200.
     Reading(
-        ("nvmlDeviceGetMemoryInfo",),
+        ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo"),
         ("memory_used_bytes", "memory_total_bytes"),
         lambda m: {"memory_used_bytes": m.used, "memory_total_bytes": m.total},
+        first_args=("nvmlMemory_v2",),
     ),
     Reading(("nvmlDeviceGetPerformanceState",), ("pstate",), lambda p: {"pstate": p if p < 32 else None}),
     Reading(
@@ -125,7 +129,15 @@ STATIC: tuple[Reading, ...] = (
         ("compute_capability",),
         lambda cc: {"compute_capability": f"{cc[0]}.{cc[1]}"},
     ),
-    Reading(("nvmlDeviceGetMemoryInfo",), ("memory_total_bytes",), lambda m: {"memory_total_bytes": m.total}),
+    Reading(
+        ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo"),
+        ("memory_total_bytes", "memory_reserved_bytes"),
+        lambda m: {
+            "memory_total_bytes": m.total,
+            **({"memory_reserved_bytes": m.reserved} if hasattr(m, "reserved") else {}),
+        },
+        first_args=("nvmlMemory_v2",),
+    ),
     _one("power_limit_w", "nvmlDeviceGetPowerManagementLimit", milli=True),
     Reading(
         ("nvmlDeviceGetPowerManagementLimitConstraints",),

@@ -185,8 +185,17 @@ def nvmlDeviceGetUUID(device: SimpleNamespace) -> str:
     return uuid[:-1] + f"{device.index:x}"
 
 
-def nvmlDeviceGetMemoryInfo(device: SimpleNamespace) -> SimpleNamespace:
-    return SimpleNamespace(**_value("nvmlDeviceGetMemoryInfo", device, _sample()["mem"]))
+nvmlMemory_v2 = 0x2000028
+
+
+def nvmlDeviceGetMemoryInfo(device: SimpleNamespace, version: int | None = None) -> SimpleNamespace:
+    """The second version keeps the driver's share, a fact of the recording, apart from what is used."""
+    call = "nvmlDeviceGetMemoryInfo_v2" if version else "nvmlDeviceGetMemoryInfo"
+    memory = _value(call, device, _sample()["mem"])
+    if version:
+        reserved = _state.facts.get("memory_v2", {}).get("reserved", 0)
+        memory = {**memory, "reserved": reserved, "used": memory["used"] - reserved}
+    return SimpleNamespace(**memory)
 
 
 def nvmlDeviceGetUtilizationRates(device: SimpleNamespace) -> SimpleNamespace:

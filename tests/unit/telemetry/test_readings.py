@@ -63,7 +63,7 @@ def test_a_sample_under_load(nvml: ModuleType) -> None:
     assert 1000 < values["sm_clock_mhz"] < 1700
     assert values["memory_clock_mhz"] == 3201
     assert values["utilization_percent"] in (99, 100)
-    assert values["memory_used_bytes"] == 1839071232
+    assert values["memory_used_bytes"] == 1839071232 - 644939776  # without what the driver keeps
     assert values["processes"] == [{"pid": 416, "memory_bytes": 1184890880}]
     assert 50 < values["temperature_c"] < 65
     slow = device.slow_sample()
@@ -86,6 +86,16 @@ def test_facts(nvml: ModuleType) -> None:
     assert facts["temperature_slowdown_c"] == 89
     assert facts["ecc_enabled"] is True
     assert facts["mig_enabled"] is False
+    assert facts["memory_reserved_bytes"] == 644939776
+
+
+def test_a_driver_that_does_not_tell_its_own_share(nvml: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKENVML_ERRORS", "nvmlDeviceGetMemoryInfo_v2=13")  # function not found
+    device = Device(nvml, 0, nvml.nvmlDeviceGetHandleByIndex(0))
+    assert device.sample()["memory_used_bytes"] == 1839071232
+    facts = device.facts()
+    assert facts["memory_total_bytes"] == 150754820096
+    assert "memory_reserved_bytes" not in facts
 
 
 @pytest.mark.parametrize(("number", "text"), [(13000, "13.0"), (12080, "12.8"), (11040, "11.4")])
