@@ -19,7 +19,7 @@ import gevent
 
 from loadgen import exitcodes, stdio
 from loadgen.config import ConfigError, Settings
-from loadgen.users import csvfile
+from loadgen.users import csvfile, early
 from loadgen.users.interrupt import Interrupt
 from loadgen.users.master import MasterSession
 from loadgen.users.options import (
@@ -62,6 +62,7 @@ def on_parser(parser: Any, **_: Any) -> None:
         except ConfigError as e:
             exit_with(str(e), exitcodes.USAGE)
         csvfile.install()
+        early.install()
     defaults: Settings = _state["defaults"]
     scenario = _state["scenario"]
     add_options(parser, defaults)
@@ -84,6 +85,7 @@ def on_init(environment: Any, **_: Any) -> None:
     if isinstance(environment.runner, WorkerRunner):
         worker = _state["session"] = LlmUser.workplace = WorkerSession(environment)
         gevent.signal_handler(signal.SIGINT, worker.interrupted)
+        early.listen()
     else:
         _begin_session(environment, options)
     # Raised in a greenlet of Locust's web UI for a run that cannot be, which has been told in a sentence.
