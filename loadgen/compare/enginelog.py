@@ -15,7 +15,7 @@ MIB, GIB = 2**20, 2**30
 
 _WORKER = re.compile(r"^\s*\(([^)]*)\)")
 _PID = re.compile(r"\s*pid=\d+")
-_VLLM_START = re.compile(r"non-default args|Initializing a V1 LLM engine")
+_VLLM_START = "non-default args"
 _VLLM_BYTES = {
     "weights": re.compile(r"Model loading took ([\d.]+) GiB"),
     "kv": re.compile(r"Available KV cache memory: ([\d.]+) GiB"),
@@ -24,8 +24,9 @@ _VLLM_BYTES = {
     "graphs": re.compile(r"([\d.]+) GiB for CUDAGraph memory"),
 }
 _VLLM_TOKENS = re.compile(r"KV cache size: ([\d,]+) tokens")
-_LLAMA_START = re.compile(r"load_tensors: loading model tensors|load_model: loading model")
+_LLAMA_START = "load_tensors: loading model tensors"  # also of the trial that finds out what fits
 _LLAMA_BUFFER = re.compile(r"(\S+)\s+(model|KV|RS|compute) buffer size\s*=\s*([\d.]+) MiB")
+_LLAMA_SLOTS = re.compile(r"n_slots = (\d+), n_ctx_slot = (\d+), kv_unified = '(true|false)'")
 _LLAMA_CELLS = re.compile(r"\(\s*(\d+) cells,\s*\d+ layers,\s*\d+(?:/\s*(\d+))? seqs\)")
 
 
@@ -60,11 +61,9 @@ class _Vllm:
         self._tokens: dict[str, int] = {}
 
     def read(self, line: str) -> None:
-        if _VLLM_START.search(line):
-            if self._said:
-                self.__init__()  # type: ignore[misc]
-            return
-        if "GiB" in line:
+        if _VLLM_START in line:
+            self._said, self._tokens = {}, {}
+        elif "GiB" in line:
             for what, pattern in _VLLM_BYTES.items():
                 if found := pattern.search(line):
                     self._said.setdefault(what, {})[_who(line)] = float(found[1]) * GIB
@@ -87,11 +86,11 @@ class _Llama:
     def __init__(self) -> None:
         self._buffers: dict[str, dict[str, float]] = {}
         self._cells: list[int] = []
+        self._slots: int | None = None
 
     def read(self, line: str) -> None:
-        if _LLAMA_START.search(line):
-            if self._buffers:
-                self.__init__()  # type: ignore[misc]
+        if _LLAMA_START in line:
+            self._buffers, self._cells = {}, []
         elif found := _LLAMA_BUFFER.search(line):
             device, kind, size = found[1], found[2], float(found[3]) * MIB
             by = self._buffers.setdefault(kind, {})
@@ -100,6 +99,8 @@ class _Llama:
             by[device] = size + (by.get(device, 0.0) if kind in ("model", "KV", "RS") else 0.0)
         elif found := _LLAMA_CELLS.search(line):
             self._cells.append(int(found[1]) * int(found[2] or 1))
+        elif found := _LLAMA_SLOTS.search(line):
+            self._slots = int(found[2]) * (int(found[1]) if found[3] == "false" else 1)
 
     def memory(self) -> LogMemory:
         on_gpu = any(_is_gpu(device) for by in self._buffers.values() for device in by)
@@ -108,7 +109,7 @@ class _Llama:
         return LogMemory(
             weights=sums.get("model"),
             kv_capacity=sum(caches) if caches else None,
-            kv_tokens=max(self._cells, default=None),
+            kv_tokens=max(self._cells, default=self._slots),
             working=sums.get("compute"),
         )
 
