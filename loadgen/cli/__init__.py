@@ -18,6 +18,7 @@ from loadgen import exitcodes, stdio
 COMMANDS: dict[str, str] = {
     "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
     "summary": "print the figures of a run or suite",
+    "compare": "which engine is better, by how much, and how sure that is",
     "runs": "list runs, newest first, with their figures; remove old ones",
     "check": "does a run meet its objectives? An exit code for CI",
     "engines": "what is there: server, version, model, context of each endpoint",

@@ -1,0 +1,95 @@
+"""What a comparison wants to know of each engine beside its figures: its workload, memory, GPUs, energy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadgen.compare.enginelog import LogMemory, log_memory
+from loadgen.compare.kvuse import most_tokens_in_flight, most_used_share
+from loadgen.compare.memory import MemorySources, engine_memory
+from loadgen.report.load import RunData
+from loadgen.report.summary import RunSummary
+from loadgen.store import RunDir, StoreError
+from loadgen.store.jsonl import read_rows
+
+ENERGY = (
+    "joules_per_output_token",
+    "joules_per_request",
+    "mean_power_w",
+    "energy_source",
+    "gpus",
+    "gpus_named",
+    "turns",
+)
+GPUS_GIVEN = "as given"
+GPUS_NAMED = "GPUs with its processes"
+GPUS_ALL = "all GPUs that were watched: its own could not be told"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """`users` are those of the run, `prompt_tokens` the mean of its successful requests, `throughput` is in
+    tokens/s; None where not known. `energy` are figures of the summary's `gpu`."""
+
+    users: int | None = None
+    prompt_tokens: float | None = None
+    throughput: float | None = None
+    gpus: int | None = None
+    gpus_source: str = ""
+    memory: dict[str, Any] = field(default_factory=dict)
+    energy: dict[str, Any] = field(default_factory=dict)
+
+
+def engine_facts(
+    run: RunDir,
+    data: RunData,
+    summary: RunSummary,
+    *,
+    logs: Mapping[str, Path] | None = None,
+    gpus: Mapping[str, int] | None = None,
+) -> dict[str, EngineFacts]:
+    """Of every engine of a run. `logs` are engines' own logs and `gpus` numbers of GPUs, by engine; "" stands
+    for all. Raises StoreError where a file can't be read."""
+    shares = most_used_share(read_rows(run.engine_path)) if run.engine_path.exists() else {}
+    infos = {str(i.get("name")): i for i in summary.infos}
+    users = summary.settings.get("users")
+    out = {}
+    for name, figures in summary.engines.items():
+        counts, gpu = figures["counts"], figures.get("gpu", {})
+        given = (gpus or {}).get(name, (gpus or {}).get(""))
+        named = bool(gpu.get("gpus_named"))
+        seen = gpu.get("gpus") or None
+        memory = engine_memory(
+            MemorySources(
+                info=infos.get(name, {}),
+                reserved=gpu.get("peak_memory_bytes"),
+                log=_log(run, name, logs or {}),
+                share=shares.get(name),
+                tokens=most_tokens_in_flight(data.engines[name].columns),
+            )
+        )
+        out[name] = EngineFacts(
+            users=users if isinstance(users, int) else None,
+            prompt_tokens=counts["prompt_tokens"] / counts["ok"] if counts["prompt_tokens"] else None,
+            throughput=figures["window"]["throughput_tokens_per_s"],
+            gpus=given or seen,
+            gpus_source=GPUS_GIVEN if given else (GPUS_NAMED if named else GPUS_ALL) if seen else "",
+            memory=memory,
+            energy={k: gpu[k] for k in ENERGY if k in gpu} if "energy_j" in gpu else {},
+        )
+    return out
+
+
+def _log(run: RunDir, engine: str, logs: Mapping[str, Path]) -> LogMemory:
+    """Of the log that was named, else of what its start command printed (exclusive residency)."""
+    path = logs.get(engine) or run.path / f"engine-{engine}.log"
+    if engine not in logs and not path.exists():
+        return LogMemory()
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            return log_memory(lines)
+    except OSError as e:
+        raise StoreError(f"{path} cannot be read: {e.strerror or e}") from None
