@@ -151,7 +151,8 @@ def cost_ratios(comparison: RunComparison) -> Iterator[str]:
             low, high = against.get("low"), against.get("high")
             sure = f" ({factor(low)} to {factor(high)})" if low and high else ""
             pair = f"{clean(engine)} / {clean(against['baseline'])}"
-            yield f"cost of a token: {pair} {factor(against['ratio'])}{sure}, at {cost['gpu_hour']:g} a GPU hour"
+            ratio = f"{factor(against['ratio'])}{sure}"
+            yield f"cost of a token: {pair} {ratio}, at {cost['gpu_hour']:g} a GPU hour"
 
 
 def difference_cells(comparison: RunComparison) -> tuple[list[tuple[str, str, str]], list[str]]:
