@@ -140,7 +140,7 @@ def _of_gateway(uses: Sequence[Advice], found: Sequence[Outcome]) -> list[Advice
         f"{engine} for {' and '.join(dict.fromkeys(titles[a.use] for a in own))}"
         for engine, own in by_engine.items()
     )
-    caveat = "; ".join(dict.fromkeys(o.caveat for o in found if o.caveat))
+    caveat = "; ".join(dict.fromkeys(part for o in found for part in o.caveat.split("; ") if part))
     rows = [row for own in by_engine.values() for advice in own for row in advice.because]
     return [Advice(GATEWAY.name, None, _with(f"{GATEWAY.title}: {routes}", caveat), rows)]
 

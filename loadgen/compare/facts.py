@@ -62,13 +62,16 @@ def engine_facts(
         given = (gpus or {}).get(name, (gpus or {}).get(""))
         named = bool(gpu.get("gpus_named"))
         seen = gpu.get("gpus") or None
+        slots = infos.get(name, {}).get("slots")
         memory = engine_memory(
             MemorySources(
                 info=infos.get(name, {}),
                 reserved=gpu.get("peak_memory_bytes"),
                 log=_log(run, name, logs or {}),
                 share=shares.get(name),
-                tokens=most_tokens_in_flight(data.engines[name].columns),
+                tokens=most_tokens_in_flight(
+                    data.engines[name].columns, slots if isinstance(slots, int) else None
+                ),
             )
         )
         out[name] = EngineFacts(

@@ -102,7 +102,7 @@ def _used(known: MemorySources, capacity: Mapping[str, Any]) -> dict[str, Any]:
         tokens = round(share * of) if of else None
     else:
         source = RECORDS
-        share = tokens / of if tokens is not None and of else None
+        share = min(tokens / of, 1.0) if tokens is not None and of else None
     out: dict[str, Any] = {}
     if share is not None:
         out["share"] = share

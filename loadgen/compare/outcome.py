@@ -151,12 +151,12 @@ def caveat(comparison: RunComparison, *engines: str) -> str:
     """What must be said with any verdict on these engines; empty if nothing."""
     said = []
     if comparison.validity.level == Level.SUSPECT:
-        said.append("the run is suspect: read the reasons")
+        said.append("suspect run")
     if comparison.pairing != BLOCKS:
         said.append("from runs made apart")
     simulated = [engine for engine in engines if engine in comparison.simulated]
     if simulated:
-        said.append(f"simulated: {', '.join(simulated)}; this says nothing about real servers")
+        said.append(f"{', '.join(simulated)} simulated")
     return "; ".join(said)
 
 
@@ -208,7 +208,7 @@ def _overall(engine: str, baseline: str, found: Sequence[Outcome]) -> Overall:
     ):
         if scenarios := [o.scenario for o in found if o.answer == said]:
             parts.append(f"{word} {_listed(scenarios)}")
-    caveats = list(dict.fromkeys(o.caveat for o in found if o.caveat))
+    caveats = list(dict.fromkeys(part for o in found for part in o.caveat.split("; ") if part))
     text = "; ".join(parts)
     return Overall(engine, baseline, answer, better, f"{text} ({'; '.join(caveats)})" if caveats else text)
 

@@ -31,8 +31,19 @@ LONG = {"first_event_ms": ("first event", "ms"), "headers_ms": ("head", "ms")}
 
 
 def shown(comparison: RunComparison, *, everything: bool = False) -> list[Row]:
-    """The rows of a table: those of the usual figures, or all."""
-    return [row for row in comparison.rows if everything or row.figure in SHORT]
+    """The rows of a table: those of the usual figures, or all. TTFA is unusual where it is TTFT, as it is for
+    models that don't reason."""
+    if everything:
+        return list(comparison.rows)
+    known = {(r.engine, r.figure, r.statistic): (r.value, r.baseline_value, r.ratio) for r in comparison.rows}
+
+    def usual(row: Row) -> bool:
+        same = known.get((row.engine, "ttft_ms", row.statistic))
+        return row.figure in SHORT and (
+            row.figure != "ttfa_ms" or known[row.engine, row.figure, row.statistic] != same
+        )
+
+    return [row for row in comparison.rows if usual(row)]
 
 
 def name(row: Row) -> tuple[str, str, str]:
@@ -63,16 +74,18 @@ def pairs(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     return out
 
 
-def basis(comparison: RunComparison, rows: Iterable[Row]) -> str:
-    """What the intervals rest on, in one sentence."""
+def basis(comparison: RunComparison, rows: Iterable[Row]) -> Iterator[str]:
+    """What the intervals and answers rest on, in a line each."""
     rows = list(rows)
     blocks = max((row.blocks for row in rows), default=0)
     methods = list(dict.fromkeys(row.method for row in rows if row.method))
+    yield f"{comparison.confidence * 100:.0f} % intervals: {plural(blocks, 'block')}; {'; '.join(methods)}"
     adjusted = ", answers corrected for the number of claims" if any(row.adjusted for row in rows) else ""
-    return (
-        f"intervals: {comparison.confidence * 100:.0f} %, {plural(blocks, 'block')}, {'; '.join(methods)}; "
-        f"margin {(comparison.margin - 1) * 100:.3g} %{adjusted}"
-    )
+    yield f"margin {(comparison.margin - 1) * 100:.3g} %{adjusted}"
+    if any(row.rough for row in rows):
+        yield "~ rests on too few samples for this percentile"
+    if comparison.simulated:
+        yield f"simulated engines ({', '.join(comparison.simulated)}): this says nothing about real servers"
 
 
 def made_of(comparison: RunComparison) -> Iterator[str]:
@@ -84,7 +97,8 @@ def made_of(comparison: RunComparison) -> Iterator[str]:
         words = " ".join(str(info[k]) for k in ("server", "version") if info.get(k)) or str(
             info.get("kind", "")
         )
-        parts = [words, str(info.get("model") or ""), quantisation(info) or ""]
+        model, weights = str(info.get("model") or ""), quantisation(info) or ""
+        parts = [words, model, "" if weights.lower() in model.lower() else weights]
         simulated = " (simulated)" if engine in comparison.simulated else ""
         yield f"{clean(engine)}: {', '.join(clean(p, 60) for p in parts if p)}{simulated}"
 

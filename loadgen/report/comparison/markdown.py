@@ -79,7 +79,7 @@ def _comparison(comparison: RunComparison, outcomes: Sequence[Outcome], everythi
     yield f"- {runs}"
     yield from (f"- {_md(line)}" for line in cells.made_of(comparison))
     if rows:
-        yield f"- {_md(cells.basis(comparison, rows))}"
+        yield from (f"- {_md(line)}" for line in cells.basis(comparison, rows))
     yield from (
         f"- {_md(line)}"
         for line in (*cells.cost_ratios(comparison), *cells.sources(comparison), *comparison.cannot_exclude)

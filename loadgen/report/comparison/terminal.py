@@ -56,9 +56,8 @@ def _print_comparison(
     for (engine, baseline), own in cells.pairs(rows).items():
         console.print()
         console.print(_table(engine, baseline, own))
-    console.print(Text(cells.basis(comparison, rows), style="dim"))
-    if any(row.rough for row in rows):
-        console.print(Text("~ rests on too few samples for this percentile", style="dim"))
+    for line in cells.basis(comparison, rows):
+        console.print(Text(line, style="bold yellow" if line.startswith("simulated") else "dim"))
     _print_memory(comparison, console)
     if comparison.cannot_exclude:
         console.print()
