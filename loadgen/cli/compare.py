@@ -113,6 +113,12 @@ def execute(args: argparse.Namespace) -> int:
             gpus=dict(args.gpus),
             logs=dict(args.engine_log),
         )
+        names = {re.sub(r" \([AB]\)$", "", engine) for c in found.comparisons for engine in c.engines}
+        for name in dict([*args.gpus, *args.engine_log]):
+            if name and name not in names:
+                return _fail(
+                    f"no engine is called {name!r} here; there are {', '.join(sorted(names)) or 'none'}"
+                )
         if not any(c.rows for c in found.comparisons):
             return _fail(
                 f"{first.name} has one engine or none, so there is nothing to compare it with: "

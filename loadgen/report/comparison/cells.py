@@ -89,7 +89,7 @@ def basis(comparison: RunComparison, rows: Iterable[Row]) -> Iterator[str]:
 
 
 def made_of(comparison: RunComparison) -> Iterator[str]:
-    """A line an engine: what it is."""
+    """A line an engine: what it is, where that is known."""
     from loadgen.compare.quantisation import quantisation
 
     for engine in comparison.engines:
@@ -100,7 +100,8 @@ def made_of(comparison: RunComparison) -> Iterator[str]:
         model, weights = str(info.get("model") or ""), quantisation(info) or ""
         parts = [words, model, "" if weights.lower() in model.lower() else weights]
         simulated = " (simulated)" if engine in comparison.simulated else ""
-        yield f"{clean(engine)}: {', '.join(clean(p, 60) for p in parts if p)}{simulated}"
+        if any(parts) or simulated:
+            yield f"{clean(engine)}: {', '.join(clean(p, 60) for p in parts if p)}{simulated}"
 
 
 def memory_cells(comparison: RunComparison) -> Iterator[tuple[str, list[str]]]:

@@ -33,7 +33,7 @@ def markdown(assessment: Assessment, *, everything: bool = False) -> str:
 
 
 def _comparison(comparison: RunComparison, outcomes: Sequence[Outcome], everything: bool) -> Iterator[str]:
-    runs = " against ".join(_md(r) for r in reversed(comparison.runs))
+    runs = [_md(r) for r in comparison.runs]
     yield f"### {_md(comparison.scenario)}"
     yield ""
     yield from _differences(comparison)
@@ -76,7 +76,7 @@ def _comparison(comparison: RunComparison, outcomes: Sequence[Outcome], everythi
         yield ""
     yield "<details><summary>What it rests on</summary>"
     yield ""
-    yield f"- {runs}"
+    yield f"- {runs[0]}" if len(runs) == 1 else f"- A: {runs[0]}; B: {', '.join(runs[1:])}"
     yield from (f"- {_md(line)}" for line in cells.made_of(comparison))
     if rows:
         yield from (f"- {_md(line)}" for line in cells.basis(comparison, rows))

@@ -40,8 +40,11 @@ def print_assessment(assessment: Assessment, console: Console, *, everything: bo
 def _print_comparison(
     comparison: RunComparison, outcomes: Sequence[Outcome], console: Console, everything: bool
 ) -> None:
-    runs = " against ".join(clean(r) for r in reversed(comparison.runs))
-    console.print(Text(f"{clean(comparison.scenario)} · {runs}", style="bold"))
+    if len(comparison.runs) == 1:
+        console.print(Text(f"{clean(comparison.scenario)} · {clean(comparison.runs[0])}", style="bold"))
+    else:
+        for mark, run in zip("AB", comparison.runs, strict=False):
+            console.print(Text(f"{mark}: {clean(run)}", style="bold"))
     _print_differences(comparison, console)
     for line in cells.made_of(comparison):
         console.print(Text(line, style="dim"))
@@ -74,7 +77,8 @@ def _print_differences(comparison: RunComparison, console: Console) -> None:
             table.add_row(*(Text(cell) for cell in row))
         console.print(table)
     elif len(comparison.runs) > 1:
-        console.print(Text("the runs do not differ in anything that matters, but for their engines' names"))
+        matters = "that matters" if rest else "that is recorded"
+        console.print(Text(f"the runs differ in nothing {matters}"))
     if rest:
         console.print(Text(f"differs, matters less: {', '.join(rest)}", style="dim"))
 

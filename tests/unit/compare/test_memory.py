@@ -145,14 +145,16 @@ def test_what_nobody_tells_is_absent(known: MemorySources, numbers: set[str]) ->
 
 def test_the_gauge_at_its_highest() -> None:
     rows: list[dict[str, Any]] = [
-        {"engine": "v", "kv_used_share": 0.1},
+        {"engine": "v", "kv_used_share": 0.0},
         {"engine": "v", "kv_used_share": 0.4},
-        {"engine": "v", "kv_used_share": 0.2},
+        *({"engine": "v", "kv_used_share": 0.2} for _ in range(9)),
         {"engine": "v", "error": "gone"},
         {"engine": "l", "running": 3},
         {"engine": 7, "kv_used_share": 0.9},
     ]
     assert most_used_share(rows) == {"v": 0.4}
+    # Nine readings of a cache in use have likely missed its peak.
+    assert most_used_share(rows[:-4]) == {}
 
 
 def test_tokens_in_flight() -> None:
@@ -165,6 +167,8 @@ def test_tokens_in_flight() -> None:
     assert most_tokens_in_flight(columns(three)) == 110 + 80
     warm = row(0, 10, prompt_tokens=900, output_tokens=10, phase="warmup")
     assert most_tokens_in_flight(columns([*three, warm])) == 190
+    assert most_tokens_in_flight(columns(three), slots=1) == 110
+    assert most_tokens_in_flight(columns(three), slots=4) == 190
     assert most_tokens_in_flight(columns([row(0, 1)])) is None
     assert most_tokens_in_flight(columns([])) is None
 
