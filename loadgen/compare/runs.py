@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from loadgen.compare.differences import differences
 from loadgen.compare.engines import VALUE, Comparison, Side, compare_engines, compare_pairs
 from loadgen.compare.pairing import pairing_of
 from loadgen.compare.ratios import MARGIN
@@ -84,44 +85,40 @@ def compare_runs(
 ) -> RunComparison:
     """Engines of two runs made apart; raises StoreError.
 
-    Engines that both have are compared with themselves, the first run's as the baseline. Without any (or with
-    a `baseline` named) every engine of the other run is compared with the baseline: the first engine of `a`.
+    Engines that both have are compared with themselves, the first run's as the baseline, and so are the two
+    that are left over if each run has one. Where nothing is shared, or a `baseline` is named, every engine of
+    the other run is compared with the baseline: by default the first engine of `a`.
     """
-    parts = [_Part.read(run, look) for run in (a, b)]
-    shared = parts[0].sides.keys() & parts[1].sides.keys()
-    for part, mark in zip(parts, "AB", strict=True):
+    before, after = (_Part.read(run, look) for run in (a, b))
+    named = _pairs(before, after, baseline)
+    shared = before.sides.keys() & after.sides.keys()
+    for part, mark in ((before, "A"), (after, "B")):
         part.rename({name: f"{name} ({mark})" if name in shared else name for name in part.sides})
-    before, after = parts
-    if baseline is None and shared:
-        pairs = [
-            (after.sides[f"{name} (B)"], side)
-            for label, side in before.sides.items()
-            if (name := label.removesuffix(" (A)")) in shared
-        ]
-    else:
-        pairs = _against(before, after, baseline)
+    pairs = [(mine.sides[mine.names[x]], base.sides[base.names[y]]) for (mine, x), (base, y) in named]
     pairing = pairing_of(before.manifest, after.manifest)
     found = compare_pairs(
         pairs,
         paired=pairing.kind == BY_PROMPT,
         margin=margin,
-        void=any(part.validity.level == Level.VOID for part in parts),
+        void=Level.VOID in (before.validity.level, after.validity.level),
         simulated=before.simulated + after.simulated,
     )
     figures = before.figures | after.figures
     engines = dict.fromkeys(side.name for pair in pairs for side in reversed(pair))
-    scenarios = dict.fromkeys(part.scenario for part in parts)
+    scenarios = dict.fromkeys((before.scenario, after.scenario))
+    held = [(y, x) if mine is after else (x, y) for (mine, x), (_, y) in named]
     return RunComparison(
-        runs=[part.name for part in parts],
+        runs=[before.name, after.name],
         scenario=" and ".join(scenarios),
         baseline=pairs[0][1].name if pairs else "",
         engines=list(engines),
         rows=[_row(c, figures) for c in found],
-        validity=worst([(part.name, part.validity) for part in parts]),
+        validity=worst([(part.name, part.validity) for part in (before, after)]),
         margin=margin,
         simulated=[name for name in before.simulated + after.simulated if name in engines],
         pairing=pairing.kind,
         cannot_exclude=list(pairing.cannot_exclude),
+        differences=[asdict(d) for d in differences(before.manifest, after.manifest, held)],
         infos={name: info for name, info in (before.infos | after.infos).items() if name in engines},
         seen={name: saw for name, saw in (before.seen | after.seen).items() if name in engines},
     )
@@ -140,6 +137,7 @@ class _Part:
     simulated: list[str]
     infos: dict[str, dict[str, Any]]
     seen: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)  # what its engines are called here
 
     @classmethod
     def read(cls, run: RunDir, look: Look | None) -> _Part:
@@ -158,6 +156,7 @@ class _Part:
         )
 
     def rename(self, names: dict[str, str]) -> None:
+        self.names = names
         self.sides = {names[n]: Side(names[n], s.values, s.samples) for n, s in self.sides.items()}
         self.figures = {names[n]: of for n, of in self.figures.items()}
         self.infos = {names.get(n, n): info for n, info in self.infos.items()}
@@ -165,15 +164,24 @@ class _Part:
         self.simulated = [names[n] for n in self.simulated]
 
 
-def _against(before: _Part, after: _Part, baseline: str | None) -> list[tuple[Side, Side]]:
-    """Every engine of the one run against the baseline in the other."""
-    for here, there, mark in ((before, after, "A"), (after, before, "B")):
-        for name in (baseline, f"{baseline} ({mark})") if baseline else list(here.sides)[:1]:
-            if name in here.sides:
-                return [(side, here.sides[name]) for side in there.sides.values()]
+_Engine = tuple[_Part, str]
+
+
+def _pairs(before: _Part, after: _Part, baseline: str | None) -> list[tuple[_Engine, _Engine]]:
+    """(engine, its baseline), each with its run."""
     if baseline is None:
-        return []
-    names = ", ".join([*before.sides, *after.sides]) or "none"
+        shared = [name for name in before.sides if name in after.sides]
+        left = [[name for name in part.sides if name not in shared] for part in (after, before)]
+        if len(left[0]) == len(left[1]) == 1 or (not shared and left[1]):
+            return [((after, n), (before, n)) for n in shared] + [
+                ((after, name), (before, left[1][0])) for name in left[0]
+            ]
+        return [((after, n), (before, n)) for n in shared]
+    for here, there, mark in ((before, after, "A"), (after, before, "B")):
+        for name in (baseline, baseline.removesuffix(f" ({mark})")):
+            if name in here.sides:
+                return [((there, other), (here, name)) for other in there.sides]
+    names = ", ".join(dict.fromkeys([*before.sides, *after.sides])) or "none"
     raise StoreError(f"neither run has an engine {baseline!r}; they have {names}")
 
 
