@@ -64,15 +64,15 @@ def main() -> int:
     return 0 if events == requests * EVENTS_A_REQUEST else 1
 
 
-def generate(run: RunDir, requests: int) -> None:
+def generate(run: RunDir, requests: int, turns: int = TURNS) -> None:
     """A journal as a run would leave it: turns of two engines, IN_FLIGHT requests at a time."""
     rng = random.Random(1)
     journal, events = JournalWriter(run.journal_path), EventsWriter(run.events_path)
     run.manifest_path.write_text(json.dumps({"run": run.name, "scenario": "bench", "state": "complete"}))
     streams = [[80_000 + 20_000 * k + rng.randrange(500) for k in range(EVENTS_A_REQUEST)] for _ in range(64)]
     now = time.time_ns()
-    for turn in range(TURNS):
-        mine = range(turn * requests // TURNS, (turn + 1) * requests // TURNS)
+    for turn in range(turns):
+        mine = range(turn * requests // turns, (turn + 1) * requests // turns)
         engine = ("vllm", "llamacpp")[(turn + 1) // 2 % 2]
         at = {"engine": engine, "turn": turn, "block": turn // 2}
         events.append({"kind": "turn_start", "t_ns": now, "mono_ns": now, **at})

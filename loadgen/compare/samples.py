@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from loadgen.compare.figures import OF_REQUESTS
 from loadgen.metrics import METRICS
 from loadgen.metrics.columns import Floats, Ints
@@ -21,11 +19,6 @@ class Sample:
 
     values: Floats
     counts: Ints
-
-    @classmethod
-    def of(cls, samples: Floats) -> Sample:
-        values, counts = np.unique(samples, return_counts=True)
-        return cls(values, counts.astype(np.int64))
 
     @property
     def n(self) -> int:
@@ -47,7 +40,7 @@ def engine_samples(engine: EngineData) -> BlockSamples:
         rows = ok & (columns.whole["turn"] == turn.turn)
         for metric in METRICS:
             if metric.name in wanted:
-                sample = Sample.of(metric.samples(columns, rows))
+                sample = Sample(*metric.counted(columns, rows))
                 if len(sample.values):
                     out.setdefault(metric.name, {})[turn.block] = sample
     return out

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from loadgen.metrics.columns import Bools, Columns, Floats
+from loadgen.metrics.columns import Bools, Columns, Floats, Ints
 
 
 class Metric(ABC):
@@ -27,6 +27,12 @@ class Metric(ABC):
     @abstractmethod
     def samples(self, columns: Columns, rows: Bools) -> Floats:
         """The samples of the rows that the mask picks: a new array, in any order, without NaN."""
+
+    def counted(self, columns: Columns, rows: Bools) -> tuple[Floats, Ints]:
+        """The samples as sorted values and how often each occurs: all of them, in less memory where many are
+        alike."""
+        values, counts = np.unique(self.samples(columns, rows), return_counts=True)
+        return values, counts.astype(np.int64)
 
     def mean(self, columns: Columns, rows: Bools) -> float | None:
         """The mean of the samples, None of none."""

@@ -10,6 +10,7 @@ from loadgen.metrics.energy import EngineEnergy, engine_energy
 from loadgen.metrics.gputrack import gpu_tracks
 from loadgen.metrics.server_concurrency import Gauge
 from loadgen.metrics.turns import Turn, find_turns
+from loadgen.report.parquet import read_parquet
 from loadgen.store import Damage, Manifest, RunDir
 from loadgen.store.journal import read_once
 from loadgen.store.jsonl import read_rows
@@ -55,7 +56,7 @@ def load_run(run: RunDir) -> RunData:
         warnings.append("there is no manifest.json: what the run was made with is not known")
     events, event_warnings = _read_events(run)
     warnings += event_warnings
-    builders, examples, journal_warnings, scenario = _read_journals(run)
+    found, examples, journal_warnings, scenario = _read_requests(run)
     warnings += journal_warnings
     gauges, gauge_warnings = _read_gauges(run)
     warnings += gauge_warnings
@@ -66,8 +67,8 @@ def load_run(run: RunDir) -> RunData:
     settings = manifest.settings if manifest else {}
     names = [str(e.get("name")) for e in manifest.engines] if manifest else []
     engines = {}
-    for name in dict.fromkeys([*names, *builders]):
-        columns = builders.pop(name, ColumnBuilder()).build()
+    for name in dict.fromkeys([*names, *found]):
+        columns = found.pop(name, None) or ColumnBuilder().build()
         turn_requests = settings.get("turn_requests")
         turns = find_turns(
             name,
@@ -106,10 +107,10 @@ def _read_gauges(run: RunDir) -> tuple[dict[str, Gauge], list[str]]:
     return {name: Gauge.of(some) for name, some in rows.items()}, damage.sentences()
 
 
-def _read_journals(
-    run: RunDir,
-) -> tuple[dict[str, ColumnBuilder], dict[str, dict[str, str]], list[str], str]:
-    """Rows by engine; also an error text for each engine and kind, warnings, and the records' scenario."""
+def _read_requests(run: RunDir) -> tuple[dict[str, Columns], dict[str, dict[str, str]], list[str], str]:
+    """Columns by engine; also an error text for each engine and kind, warnings, and the records' scenario."""
+    if (stored := read_parquet(run)) is not None:
+        return stored.columns, stored.examples, stored.warnings, stored.scenario
     builders: dict[str, ColumnBuilder] = {}
     examples: dict[str, dict[str, str]] = {}
     damages: list[Damage] = []
@@ -134,4 +135,5 @@ def _read_journals(
     warnings = [sentence for damage in damages for sentence in damage.sentences()]
     if not paths:
         warnings.append("there is no requests.jsonl: no request was recorded")
-    return {name: b for name, b in builders.items() if len(b)}, examples, warnings, scenario
+    columns = {name: builders.pop(name).build() for name, b in list(builders.items()) if len(b)}
+    return columns, examples, warnings, scenario

@@ -127,7 +127,7 @@ def summarise_engine(
 
     figures: dict[str, Any] = {}
     for metric in METRICS:
-        stats = describe(metric.samples(columns, ok))
+        stats = describe(*metric.counted(columns, ok))
         if stats["n"] or not metric.optional:
             figures[metric.name] = stats
     figures["counts"] = {

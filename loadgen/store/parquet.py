@@ -1,9 +1,13 @@
 """Parquet from the journal: requests.parquet, one row a request, and chunk_events.parquet, one row an event.
 
-requests.parquet has RequestRecord's columns but the lists (`server_timings` as JSON text).
+requests.parquet has RequestRecord's columns but the lists (`server_timings` as JSON text), and `text_events`
+and `text_tokens`: the number of text-bearing events and, where each event's tokens are known, their sum.
 chunk_events.parquet has run, engine, worker, point_ns (these two name the request), sequence, turn, phase,
 outcome, `index` from 0, `event_us` since sent, `t_ns` in wall time, `tokens` where known, and `exact`: false
-where the time is only an upper bound.
+where the time is only an upper bound. Both are in the journal's order.
+
+The journal stays the truth. Both files carry a stamp of the journals that they were made from, so that a
+reader knows whether they still say the same (loadgen/store/stamp.py).
 
 Needs pyarrow (the extra `parquet`).
 """
@@ -17,6 +21,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from loadgen.record import RequestRecord
@@ -24,11 +29,13 @@ from loadgen.store.errors import StoreError
 from loadgen.store.journal import read_once
 from loadgen.store.jsonl import Damage
 from loadgen.store.rundir import RunDir
+from loadgen.store.stamp import KEY, Stamp
 
 BATCH_REQUESTS = 4096
 BATCH_EVENTS = 500_000
 KEYS = ("run", "engine", "worker", "point_ns", "sequence", "turn", "phase", "outcome")
 LISTS = ("event_us", "event_tokens", "coalesced")
+MORE = {"text_events": "int", "text_tokens": "int"}
 
 
 def export(run: RunDir) -> list[Path]:
@@ -39,23 +46,25 @@ def export(run: RunDir) -> list[Path]:
     except ImportError:
         raise StoreError("Parquet needs pyarrow: pip install 'loadgen[parquet]'") from None
 
+    arrow = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
     kinds = {
         f.name: str(f.type).removesuffix(" | None") for f in fields(RequestRecord) if f.name not in LISTS
     }
-    arrow = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-    requests = pa.schema([(name, arrow.get(kind, pa.string())) for name, kind in kinds.items()])
+    requests = pa.schema([(name, arrow.get(kind, pa.string())) for name, kind in (kinds | MORE).items()])
     events = pa.schema(
         [(name, requests.field(name).type) for name in KEYS]
         + [("index", pa.int32()), ("event_us", pa.int64()), ("t_ns", pa.int64()), ("tokens", pa.int32())]
         + [("exact", pa.bool_())]
     )
 
-    def write(path: Path, schema: Any, batches: Iterator[dict[str, list[Any]]]) -> Path:
+    def write(path: Path, schema: Any, batches: Callable[[_Rows], Iterator[dict[str, Any]]]) -> Path:
         part = path.with_name(f".{path.name}.{os.getpid()}")
+        rows = _Rows(run, kinds)
         try:
             with pq.ParquetWriter(part, schema, compression="zstd") as writer:
-                for batch in batches:
+                for batch in batches(rows):
                     writer.write_table(pa.table(batch, schema=schema))
+                writer.add_key_value_metadata({KEY: rows.stamp().to_json()})
             os.replace(part, path)
         except OSError as e:
             raise StoreError(f"{path} cannot be written: {e.strerror or e}") from None
@@ -64,58 +73,121 @@ def export(run: RunDir) -> list[Path]:
         return path
 
     return [
-        write(run.requests_parquet, requests, _request_batches(run, kinds)),
-        write(run.chunk_events_parquet, events, _event_batches(run, kinds)),
+        write(run.requests_parquet, requests, _request_batches),
+        write(run.chunk_events_parquet, events, _event_batches),
     ]
 
 
-def _rows(run: RunDir) -> Iterator[dict[str, Any]]:
-    damages: list[Damage] = []
-    for row, _ in read_once(run.journals(), damages):
-        yield row
+class _Rows:
+    """The journals' rows with each value of its kind, else None; `changed` counts those that were not."""
+
+    def __init__(self, run: RunDir, kinds: dict[str, str]) -> None:
+        self.kinds = kinds
+        self.changed = 0
+        self._journals = run.journals()
+        self._sizes = {path.name: path.stat().st_size for path in self._journals}
+        self._damages: list[Damage] = []
+        empty = RequestRecord()
+        self._defaults = {name: getattr(empty, name) for name in kinds}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for row, _ in read_once(self._journals, self._damages):
+            yield row
+
+    def value(self, row: dict[str, Any], name: str) -> Any:
+        value = row.get(name, self._defaults[name])
+        found = _as(self.kinds[name], value)
+        if found is None and (value is not None or self._defaults[name] is not None):
+            self.changed += 1
+        return found
+
+    def numbers(self, row: dict[str, Any], name: str) -> list[int]:
+        value = row.get(name)
+        if isinstance(value, list) and all(type(v) is int and abs(v) < 2**53 for v in value):
+            return value
+        self.changed += value is not None
+        return []
+
+    def stamp(self) -> Stamp:
+        warnings = [sentence for damage in self._damages for sentence in damage.sentences()]
+        return Stamp(self._sizes, self.changed, warnings)
 
 
-def _request_batches(run: RunDir, kinds: dict[str, str]) -> Iterator[dict[str, list[Any]]]:
-    empty = RequestRecord()
-    batch: dict[str, list[Any]] = {name: [] for name in kinds}
-    for n, row in enumerate(_rows(run), 1):
-        for name, kind in kinds.items():
-            batch[name].append(_as(kind, row.get(name, getattr(empty, name))))
-        if n % BATCH_REQUESTS == 0:
-            yield batch
-            batch = {name: [] for name in kinds}
-    yield batch
-
-
-def _event_batches(run: RunDir, kinds: dict[str, str]) -> Iterator[dict[str, list[Any]]]:
-    empty = RequestRecord()
-
+def _request_batches(rows: _Rows) -> Iterator[dict[str, Any]]:
     def new() -> dict[str, list[Any]]:
-        return {name: [] for name in (*KEYS, "index", "event_us", "t_ns", "tokens", "exact")}
+        return {name: [] for name in (*rows.kinds, *MORE)}
 
     batch = new()
-    for row in _rows(run):
-        times = _whole_numbers(row.get("event_us"))
-        n = len(times)
-        sent_ns = _as("int", row.get("sent_ns")) or 0
-        tokens = _whole_numbers(row.get("event_tokens"))
-        late = set(_whole_numbers(row.get("coalesced")))
-        for name in KEYS:
-            batch[name].extend([_as(kinds[name], row.get(name, getattr(empty, name)))] * n)
-        batch["index"].extend(range(n))
-        batch["event_us"].extend(times)
-        batch["t_ns"].extend(sent_ns + t * 1000 for t in times)
-        batch["tokens"].extend(tokens if len(tokens) == n else [None] * n)
-        batch["exact"].extend(i not in late for i in range(n))
-        if len(batch["index"]) >= BATCH_EVENTS:
+    for n, row in enumerate(rows, 1):
+        for name in rows.kinds:
+            batch[name].append(rows.value(row, name))
+        times, tokens = rows.numbers(row, "event_us"), rows.numbers(row, "event_tokens")
+        batch["text_events"].append(len(times))
+        batch["text_tokens"].append(sum(tokens) if tokens and len(tokens) == len(times) else None)
+        if n % BATCH_REQUESTS == 0:
             yield batch
             batch = new()
     yield batch
 
 
-def _whole_numbers(value: Any) -> list[int]:
-    ok = isinstance(value, list) and all(isinstance(v, int) and abs(v) < 2**53 for v in value)
-    return value if ok else []
+def _event_batches(rows: _Rows) -> Iterator[dict[str, Any]]:
+    batch = _Events()
+    for row in rows:
+        batch.add(row, rows)
+        if batch.n >= BATCH_EVENTS:
+            yield batch.columns()
+            batch = _Events()
+    yield batch.columns()
+
+
+class _Events:
+    """Some requests and all their events."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._keys: dict[str, list[Any]] = {name: [] for name in KEYS}
+        self._sent_ns: list[int] = []
+        self._counts: list[int] = []
+        self._times: list[int] = []
+        self._tokens: list[int] = []
+        self._known: list[bool] = []
+        self._late: list[int] = []
+
+    def add(self, row: dict[str, Any], rows: _Rows) -> None:
+        times, tokens = rows.numbers(row, "event_us"), rows.numbers(row, "event_tokens")
+        n = len(times)
+        known = len(tokens) == n
+        for name, values in self._keys.items():
+            values.append(rows.value(row, name))
+        self._sent_ns.append(rows.value(row, "sent_ns") or 0)
+        self._late += (self.n + i for i in rows.numbers(row, "coalesced") if 0 <= i < n)
+        self._times += times
+        self._tokens += tokens if known else [0] * n
+        self._known.append(known)
+        self._counts.append(n)
+        self.n += n
+
+    def columns(self) -> dict[str, Any]:
+        import pyarrow as pa
+
+        counts = np.array(self._counts, dtype=np.int64)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        times = np.array(self._times, dtype=np.int64)
+        exact = np.ones(self.n, dtype=np.bool_)
+        exact[self._late] = False
+        unknown = ~np.array(self._known, dtype=np.bool_)[owner] if self.n else None
+        key_types = {"point_ns": pa.int64(), "sequence": pa.int64(), "turn": pa.int64()}
+        return {
+            **{
+                name: pa.array(values, key_types.get(name, pa.string())).take(pa.array(owner))
+                for name, values in self._keys.items()
+            },
+            "index": (np.arange(self.n) - (np.cumsum(counts) - counts)[owner]).astype(np.int32),
+            "event_us": times,
+            "t_ns": np.array(self._sent_ns, dtype=np.int64)[owner] + times * 1000,
+            "tokens": pa.array(self._tokens, pa.int32(), mask=unknown),
+            "exact": exact,
+        }
 
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
@@ -127,7 +199,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def _as(kind: str, value: Any) -> Any:
-    """The value if it is of its kind, else null; objects as JSON text."""
+    """The value if it is of its kind, else None; objects as JSON text."""
     if value is None or kind not in _TYPES:
         return None if value is None else orjson.dumps(value).decode()
     return value if _TYPES[kind](value) else None

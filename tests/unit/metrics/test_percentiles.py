@@ -47,6 +47,9 @@ def test_a_percentile_is_the_sample_of_that_rank(values: list[float]) -> None:
         wanted = sorted(values)[max(0, math.floor(n * p / 100 + 0.5) - 1)]
         assert stats[f"p{p}"] == wanted
     assert stats["mean"] == pytest.approx(sum(values) / n)
+    counted = describe(*np.unique(values, return_counts=True))
+    assert counted.pop("mean") == pytest.approx(stats.pop("mean"))
+    assert counted == stats
 
 
 def test_p99_of_fewer_than_a_thousand_is_rough() -> None:
