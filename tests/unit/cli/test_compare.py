@@ -150,7 +150,8 @@ def test_two_runs(tmp_path: Path, capsys: Capture) -> None:
     after = two_engines(tmp_path / "runs", factor=1.0, users=2)
     assert run(before.name, after.name) == 0
     out = capsys.readouterr().out
-    assert out.startswith(f"A: {before.name}\nB: {after.name}\n")
+    assert out.startswith(f"A: {before.name}\nB: {after.name}\ndiffers, and matters")
+    assert "users 1 2" in " ".join(out.split())
     assert "b (B) is better than b (A)" in " ".join(out.split())
 
 
