@@ -17,6 +17,7 @@ from loadgen import exitcodes, stdio
 
 COMMANDS: dict[str, str] = {
     "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
+    "sweep": "raise the load step by step: knee, highest load within an SLO",
     "summary": "print the figures of a run or suite",
     "compare": "which engine is better, by how much, and how sure that is",
     "runs": "list runs, newest first, with their figures; remove old ones",

@@ -6,15 +6,14 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import loadgen
 from loadgen import exitcodes
+from loadgen.cli.relay import Relay
 from loadgen.config import ConfigError
 from loadgen.store import StoreError, Suite
 from loadgen.users.hooks import PLAIN_ENV
@@ -48,7 +47,7 @@ All other flags go to Locust, which does the work: --csv, --html, ..."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = next((SCENARIOS[a] for a in sys.argv if a in SCENARIOS), None)
-    defaults = effective_defaults(named, config_path(_for_locust(sys.argv)))
+    defaults = effective_defaults(named, config_path(for_locust(sys.argv)))
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = DESCRIPTION
     lines = (f"  {s.name:14} {s.title}, {s.turn_requests} requests a turn" for s in SCENARIOS.values())
@@ -70,7 +69,7 @@ def execute(args: argparse.Namespace) -> int:
         raise ConfigError("the current directory has been removed: change into another one") from None
     flags = list(args.argv)
     flags.remove(args.workload)
-    flags = _for_locust(flags)
+    flags = for_locust(flags)
     if args.workload == SUITE:
         if args.users:
             raise ConfigError(
@@ -97,7 +96,7 @@ def locustfile(workload: str) -> Path:
     raise ConfigError(f"the locustfile of {workload} is missing from this installation ({package})")
 
 
-def _for_locust(flags: Sequence[str]) -> list[str]:
+def for_locust(flags: Sequence[str]) -> list[str]:
     """The flags in Locust's words."""
     words = {"--duration": "--run-time", "--config": "--loadgen-config"}
     out = []
@@ -134,7 +133,7 @@ def run_suite(flags: Mapping[str, Sequence[str]], runs_dir: Path, *, tables: boo
     except StoreError as e:
         print(f"loadgen run: {e}", file=sys.stderr)
         return exitcodes.FAILED
-    relay = _Relay()
+    relay = Relay()
     codes: dict[str, int] = {}
     for number, (scenario, own) in enumerate(flags.items(), start=1):
         title = SCENARIOS[scenario].title
@@ -151,24 +150,3 @@ def run_suite(flags: Mapping[str, Sequence[str]], runs_dir: Path, *, tables: boo
     if relay.interrupted:
         return exitcodes.INTERRUPTED
     return next((code for code in codes.values() if code), 0)
-
-
-class _Relay:
-    """Runs children and passes signals on. A terminal has sent Ctrl-C to the child as well, which takes two
-    that arrive together for one."""
-
-    def __init__(self) -> None:
-        self.interrupted = False
-        self._child: subprocess.Popen[bytes] | None = None
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._pass_on)
-
-    def run(self, command: list[str], env: dict[str, str], stdout: int | None) -> int:
-        self._child = subprocess.Popen(command, env=env, stdout=stdout)
-        code = self._child.wait()
-        return code if code >= 0 else 128 - code
-
-    def _pass_on(self, number: int, frame: Any) -> None:
-        self.interrupted = True
-        if self._child is not None and self._child.poll() is None:
-            self._child.send_signal(number)

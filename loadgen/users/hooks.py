@@ -35,6 +35,7 @@ from loadgen.users.worker import WorkerSession
 from loadgen.workload.scenarios import Scenario
 
 PLAIN_ENV = "LOADGEN_PLAIN"  # set by `loadgen run`: our lines without Locust's, for people who don't know it
+QUIET_ENV = "LOADGEN_QUIET"  # set by `loadgen sweep`: warnings only, as each step's engines are known by then
 
 _state: dict[str, Any] = {}
 
@@ -123,6 +124,8 @@ def _plain_log(options: Any) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     ours = logging.getLogger("loadgen")
+    if os.environ.get(QUIET_ENV):
+        handler.setLevel(logging.WARNING)
     ours.handlers = [handler]
     ours.propagate = False
     if not options.print_stats:

@@ -16,6 +16,7 @@ from loadgen.config import ConfigError, Settings, load_settings
 from loadgen.workload.scenarios import Scenario
 
 CONFIG_ENV = "LOADGEN_CONFIG"
+SCENARIO_ENV = "LOADGEN_SCENARIO"  # set by `loadgen sweep`: each step is a scenario of its own
 SPAWN_RATE = 100.0  # users a second; Locust's own default of 1 would let a burst of 16 take 16 s to gather
 STOP_TIMEOUT_S = 120  # for requests in flight when a run is stopped; Locust's own default cuts them at once
 
@@ -211,8 +212,10 @@ def settings_from(
         flags["engines"] = texts
     if getattr(options, "num_users", None) is not None:
         flags["users"] = options.num_users
+    lent = scenario.defaults()
+    lent["scenario"] = os.environ.get(SCENARIO_ENV) or lent["scenario"]
     try:
-        return load_settings(flags, defaults=scenario.defaults(), config_file=config_file)
+        return load_settings(flags, defaults=lent, config_file=config_file)
     except ConfigError as e:
         raise ConfigError(_in_flags(str(e))) from None
 

@@ -2,7 +2,7 @@ import pytest
 
 from loadgen.cli import COMMANDS, main
 from loadgen.cli.engines import table
-from loadgen.cli.run import _for_locust, locustfile
+from loadgen.cli.run import for_locust, locustfile
 from loadgen.config import ConfigError, EngineSpec
 from loadgen.engines import EngineError, EngineInfo
 from loadgen.workload.scenarios import SCENARIOS
@@ -19,7 +19,7 @@ from loadgen.workload.scenarios import SCENARIOS
     ],
 )
 def test_flags_in_locusts_words(given, locusts):
-    assert _for_locust(given) == locusts
+    assert for_locust(given) == locusts
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
