@@ -44,8 +44,8 @@ SLO_REFINE = 2
 DESCRIPTION = """\
 How much can each engine take? Users are raised step by step until an engine's
 throughput stops rising, its SLO breaks or its requests fail. Within a step the
-engines take turns (ABBA) with the same prompts. Found are the knee, beyond which
-more users only wait, and the highest load within the SLO."""
+engines take turns (ABBA) with the same prompts. What is found: the knee, beyond
+which more users only wait, and the highest load within the SLO."""
 
 EPILOG = """\
 examples:

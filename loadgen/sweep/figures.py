@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from loadgen.report.judge import judge as judge_run
 from loadgen.report.load import RunData, load_run
 from loadgen.report.summary import summarise_data
 from loadgen.store import RunDir
 from loadgen.sweep.point import UNDECIDED, Point
-from loadgen.validity import Evidence, Level, Validity, check_run, telemetry
+from loadgen.validity import Level, Validity
 from loadgen.validity.failures import VOID_SHARE
 
 QUANTILES = ("n", "p50", "p95", "p99")
@@ -39,19 +40,11 @@ def step_figures(run: RunDir, judge: Judge | None = None) -> dict[str, dict[str,
     """
     data = load_run(run)
     summary = summarise_data(data)
-    generator, gpus = telemetry(run.path, {name: engine.turns for name, engine in data.engines.items()})
     servers = {str(info.get("name")): _server(info) for info in summary.infos}
     out = {}
     for name, figures in summary.engines.items():
-        evidence = Evidence(
-            state=summary.state,
-            engines={name: figures},
-            settings=summary.settings,
-            notes=summary.notes,
-            generator=generator,
-            gpus=gpus,
-        )
-        out[name] = {**engine_figures(figures, check_run(evidence)), "server": servers.get(name)}
+        validity = judge_run(run, data, replace(summary, engines={name: figures}))
+        out[name] = {**engine_figures(figures, validity), "server": servers.get(name)}
         if judge is not None:
             slo = judge(data, name, figures)
             void = out[name]["validity"] == Level.VOID.word

@@ -54,7 +54,7 @@ def plot(
     legend = "  ".join(f"{m} {name}" for m, name in zip(_marks(len(cells)), cells, strict=True))
     lines = [f"{y_title}    {legend}"[:width]]
     for row in range(height - 1, -1, -1):
-        label = {0: number(low), height - 1: number(high)}.get(row, "")
+        label = {0: _label(low), height - 1: _label(high)}.get(row, "")
         lines.append(f"{label:>{GUTTER}} |{''.join(grid[row])}".rstrip())
     lines.append(f"{'':>{GUTTER}} +{'-' * columns}")
     lines.append(_ticks(xs, across, columns, log_x))
@@ -90,6 +90,11 @@ def _round_down(value: float) -> float:
     return next(m * power for m in reversed(STEPS) if m * power <= value * (1 + 1e-9))
 
 
+def _label(value: float) -> str:
+    text = number(value)
+    return text if len(text) <= GUTTER else f"{value:.2g}"
+
+
 def _ticks(values: Sequence[float], column: Callable[[float], int], columns: int, log_x: bool) -> str:
     """The measured values beneath their columns, or only both ends of the axis. The highest is always told,
     others where there is room."""
@@ -97,7 +102,7 @@ def _ticks(values: Sequence[float], column: Callable[[float], int], columns: int
     line = [" "] * (GUTTER + 2 + columns)
     free = len(line)
     for value in wanted:
-        text = f"{value:.0f}" if value == round(value) else number(value)
+        text = f"{value:.0f}" if value == round(value) and value < 1e6 else _label(value)
         at = min(GUTTER + 2 + column(value) - (len(text) - 1) // 2, len(line) - len(text))
         if at + len(text) <= free:
             line[at : at + len(text)] = text

@@ -28,7 +28,7 @@ def least_requests(slo: Slo) -> int:
     """The requests with which the SLO can be met at all: of fewer samples a percentile has no upper bound.
 
     The p-th percentile's bound is one of the n samples if p ** n is no more than half of what is left of the
-    confidence: 72 samples for p95, 367 for p99. A share of good requests, or of failed ones, is as demanding
+    confidence: 72 samples for p95, 368 for p99. A share of good requests, or of failed ones, is as demanding
     as the percentile of the same number.
     """
     return max((_least(share) for share in map(_share, slo.objectives) if 0 < share < 1), default=1)
