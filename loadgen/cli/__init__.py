@@ -51,6 +51,7 @@ flags away.
 
 later:
   loadgen summary latest       the figures again; --json for programs
+  loadgen compare latest       which engine is better, and how sure that is
   loadgen influx check         is InfluxDB ready for the next runs?
   loadgen ship latest          deliver what InfluxDB does not have of a run
   locust -f locustfiles/concurrency.py     the same run in Locust's web page

@@ -72,6 +72,7 @@ def judged(comparisons: list[RunComparison], gpu_hour: float | None, margin: flo
             "energy": {name: f.energy for name, f in facts.items() if f.energy},
             "cost": _costs(comparison, facts, gpu_hour),
         }
+        _memory_ratios(comparison, parts["memory"])
         comparison.parts.update({name: part for name, part in parts.items() if part})
         one = facts.get(comparison.baseline, EngineFacts())
         use = use_of(one.users, one.prompt_tokens)
@@ -95,6 +96,14 @@ def _tell_apart(comparisons: list[RunComparison]) -> None:
             comparison.scenario += (
                 f" ({plural(users[id(comparison)] or 0, 'user')})" if by_users else f" ({n})"
             )
+
+
+def _memory_ratios(comparison: RunComparison, memory: Mapping[str, dict[str, Any]]) -> None:
+    """The least that each engine would need, over its baseline's."""
+    for engine, baseline in dict.fromkeys((row.engine, row.baseline) for row in comparison.rows):
+        mine, theirs = (memory.get(e, {}).get("least_needed", {}).get("bytes") for e in (engine, baseline))
+        if mine and theirs:
+            memory[engine]["against_baseline"] = {"baseline": baseline, "ratio": mine / theirs}
 
 
 def _costs(

@@ -158,8 +158,12 @@ def sources(comparison: RunComparison) -> Iterator[str]:
         yield "GPUs: " + "; ".join(f"{source} ({', '.join(who)})" for source, who in counted.items())
 
 
-def cost_ratios(comparison: RunComparison) -> Iterator[str]:
-    """A sentence an engine whose cost can be held against its baseline's."""
+def against_baseline(comparison: RunComparison) -> Iterator[str]:
+    """A sentence an engine whose memory or cost can be held against its baseline's."""
+    for engine, memory in comparison.parts.get("memory", {}).items():
+        if "ratio" in (against := memory.get("against_baseline", {})):
+            pair = f"{clean(engine)} / {clean(against['baseline'])}"
+            yield f"least memory needed: {pair} {factor(against['ratio'])}"
     for engine, cost in comparison.parts.get("cost", {}).items():
         against = cost.get("against_baseline", {})
         if "gpu_hour" in cost and "ratio" in against:

@@ -82,7 +82,11 @@ def _comparison(comparison: RunComparison, outcomes: Sequence[Outcome], everythi
         yield from (f"- {_md(line)}" for line in cells.basis(comparison, rows))
     yield from (
         f"- {_md(line)}"
-        for line in (*cells.cost_ratios(comparison), *cells.sources(comparison), *comparison.cannot_exclude)
+        for line in (
+            *cells.against_baseline(comparison),
+            *cells.sources(comparison),
+            *comparison.cannot_exclude,
+        )
     )
     yield ""
     yield "</details>"

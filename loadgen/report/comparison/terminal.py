@@ -150,7 +150,7 @@ def _print_memory(comparison: RunComparison, console: Console) -> None:
         console.print(table)
     for line in cells.sources(comparison):
         console.print(Text(line, style="dim"))
-    for line in cells.cost_ratios(comparison):
+    for line in cells.against_baseline(comparison):
         console.print(Text(line))
 
 
