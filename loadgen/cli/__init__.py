@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "summary": "print the figures of a run or suite",
     "compare": "which engine is better, by how much, and how sure that is",
     "runs": "list runs, newest first, with their figures; remove old ones",
+    "report": "one HTML file of runs: verdict, pictures, validity, manifest",
     "check": "does a run meet its objectives? An exit code for CI",
     "engines": "what is there: server, version, model, context of each endpoint",
     "ship": "deliver a run to InfluxDB, or what is missing of it there",

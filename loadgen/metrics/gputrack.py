@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _PREFERRED = ("nvml", "dcgm")
+COURSE = ("sm_clock_mhz", "temperature_c", "memory_used_bytes", "utilization_percent")
 
 Id = tuple[str, str]  # host and GPU, or "" and UUID
 
@@ -19,21 +20,34 @@ Id = tuple[str, str]  # host and GPU, or "" and UUID
 class GpuTrack:
     """One GPU in time: wall nanoseconds, joules of its counter, watts; NaN where a sample has none.
 
-    `memory` is the most that each engine's processes held on it, in bytes.
+    `memory` is the most that each engine's processes held on it, in bytes. `course` has further columns by
+    their names in gpu.jsonl (COURSE), `reasons` the samples (their indices) in which each throttle reason was
+    given, `facts` what the card says of itself.
     """
 
     t_ns: NDArray[np.int64]
     energy_j: NDArray[np.float64]
     power_w: NDArray[np.float64]
     memory: dict[str, int] = field(default_factory=dict)
+    course: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    reasons: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Building:
     def __init__(self) -> None:
         self.t_ns, self.energy_j, self.power_w = array("q"), array("d"), array("d")
         self.memory: dict[str, int] = {}
+        self.course = {name: array("d") for name in COURSE}
+        self.reasons: dict[str, array[int]] = {}
+        self.facts: Mapping[str, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
+        reasons = row.get("throttle_reasons")
+        for reason in reasons if isinstance(reasons, list) else ():
+            self.reasons.setdefault(str(reason), array("q")).append(len(self.t_ns))
+        for name, column in self.course.items():
+            column.append(_number(row.get(name)))
         self.t_ns.append(row["t_ns"])
         self.energy_j.append(_number(row.get("energy_j")))
         self.power_w.append(_number(row.get("power_w")))
@@ -48,8 +62,16 @@ class _Building:
     def build(self) -> GpuTrack:
         t_ns = np.array(self.t_ns, dtype=np.int64)
         order = np.argsort(t_ns, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
         return GpuTrack(
-            t_ns[order], np.array(self.energy_j)[order], np.array(self.power_w)[order], self.memory
+            t_ns[order],
+            np.array(self.energy_j)[order],
+            np.array(self.power_w)[order],
+            self.memory,
+            {name: np.array(column)[order] for name, column in self.course.items()},
+            {reason: np.sort(place[np.array(at)]) for reason, at in self.reasons.items()},
+            self.facts,
         )
 
 
@@ -60,16 +82,21 @@ def gpu_tracks(rows: Iterable[Mapping[str, Any]]) -> list[GpuTrack]:
     instances, whose rows repeat the whole card's power and energy, the first one stands for the card.
     """
     uuids: dict[tuple[str, str, str], str] = {}
+    facts: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     found: dict[Id, dict[tuple[str, str], _Building]] = {}
     for row in rows:
         host, gpu = str(row.get("host", "")), str(row.get("gpu", ""))
         source, instance = str(row.get("source", "")), str(row.get("mig_instance", ""))
-        if row.get("kind") == "facts" and isinstance(row.get("uuid"), str):
-            uuids[host, gpu, source] = row["uuid"]
+        if row.get("kind") == "facts":
+            facts[host, gpu, source] = row
+            if isinstance(row.get("uuid"), str):
+                uuids[host, gpu, source] = row["uuid"]
         elif row.get("kind") == "sample" and isinstance(row.get("t_ns"), int):
             uuid = uuids.get((host, gpu, source))
             card = ("", uuid) if uuid else (host, gpu)
-            found.setdefault(card, {}).setdefault((source, instance), _Building()).add(row)
+            building = found.setdefault(card, {}).setdefault((source, instance), _Building())
+            building.facts = facts.get((host, gpu, source)) or {"host": host, "gpu": gpu, "source": source}
+            building.add(row)
     return [_best(views).build() for views in found.values()]
 
 

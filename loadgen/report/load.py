@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.metrics.columns import ColumnBuilder, Columns
 from loadgen.metrics.energy import EngineEnergy, engine_energy
-from loadgen.metrics.gputrack import gpu_tracks
+from loadgen.metrics.gputrack import GpuTrack, gpu_tracks
 from loadgen.metrics.server_concurrency import Gauge
 from loadgen.metrics.turns import Turn, find_turns
 from loadgen.report.parquet import read_parquet
@@ -33,7 +33,7 @@ class EngineData:
 @dataclass
 class RunData:
     """A run as read. `state` is complete, failed or interrupted; `events` are those of events.jsonl;
-    `warnings` tell what could not be read."""
+    `gpus` are the samples of gpu.jsonl; `warnings` tell what could not be read."""
 
     name: str
     scenario: str
@@ -42,6 +42,7 @@ class RunData:
     engines: dict[str, EngineData]
     warnings: list[str] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
+    gpus: list[GpuTrack] = field(default_factory=list)
 
 
 def load_run(run: RunDir) -> RunData:
@@ -78,6 +79,7 @@ def load_run(run: RunDir) -> RunData:
             run_complete=state not in (INTERRUPTED, FAILED),
         )
         engines[name] = EngineData(columns, turns, examples.get(name, {}), gauges.get(name))
+    tracks: list[GpuTrack] = []
     if run.gpu_path.exists():
         damage = Damage()
         tracks = gpu_tracks(read_rows(run.gpu_path, damage))
@@ -85,7 +87,7 @@ def load_run(run: RunDir) -> RunData:
         for name, used in engine_energy(tracks, {name: e.turns for name, e in engines.items()}).items():
             engines[name].energy = used
     scenario = (manifest.scenario if manifest else "") or scenario or run.name.partition("_")[2] or run.name
-    return RunData(run.name, scenario, state, manifest, engines, warnings, events)
+    return RunData(run.name, scenario, state, manifest, engines, warnings, events, tracks)
 
 
 def _read_events(run: RunDir) -> tuple[list[dict[str, Any]], list[str]]:

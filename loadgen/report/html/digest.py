@@ -1,0 +1,111 @@
+"""All that the report shows of one run, small enough to hold many of them: its columns are let go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from loadgen.compare.runs import compare_run
+from loadgen.metrics import METRICS, Metric
+from loadgen.record import OK, WARMUP
+from loadgen.report.html.comparison import Comparison
+from loadgen.report.html.failures import Failures, failures
+from loadgen.report.html.samples import Distribution, gap_counts, of_counts, thinned
+from loadgen.report.html.timeline import Course, course
+from loadgen.report.load import EngineData, RunData
+from loadgen.report.summary import RunSummary
+from loadgen.sinks.derive import start_of
+from loadgen.store import RunDir
+
+DRAWN = ("ttft_ms", "tpot_ms", "e2e_ms")
+GAPS = "chunk_gap_ms"
+LEAST_LOADS = 3  # with fewer there is no curve
+
+
+@dataclass
+class Digest:
+    """One run. `curves[metric][engine]`; `manifest` as its file has it, empty where there is none."""
+
+    summary: RunSummary
+    start_ns: int
+    course: Course
+    curves: dict[str, dict[str, Distribution]]
+    failures: list[Failures]
+    comparison: Comparison | None = None
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def users(self) -> int | None:
+        users = self.summary.settings.get("users")
+        return users if isinstance(users, int) else None
+
+
+def digest(run: RunDir, *, baseline: str | None = None) -> Digest:
+    """Read, summarise, judge and compare one run. Raises StoreError."""
+    made: list[Digest] = []
+
+    def look(run: RunDir, data: RunData, summary: RunSummary) -> dict[str, Any]:
+        made.append(_of_columns(run, data, summary))
+        return {}
+
+    compared = compare_run(run, baseline=baseline, look=look)
+    (one,) = made
+    one.summary.validity = compared.validity
+    if len(compared.engines) > 1:
+        one.comparison = compared.to_dict()
+    return one
+
+
+def _of_columns(run: RunDir, data: RunData, summary: RunSummary) -> Digest:
+    start_ns = start_of(data)
+    counts = [e["counts"] for e in summary.engines.values()]
+    doubtful = any(c["failed"] or c["cancelled"] or c["left_out_requests"] for c in counts)
+    return Digest(
+        summary,
+        start_ns,
+        course({name: e for name, e in data.engines.items() if e.turns}, data.gpus, start_ns),
+        _curves(data),
+        failures(run) if doubtful else [],
+        manifest=data.manifest.to_dict() if data.manifest else {},
+    )
+
+
+def by_load(digests: Sequence[Digest]) -> dict[str, list[Digest]]:
+    """The runs of each scenario that was run with several numbers of users, fewest first: a sweep."""
+    found: dict[str, list[Digest]] = {}
+    for d in digests:
+        if d.users is not None:
+            found.setdefault(d.summary.scenario, []).append(d)
+    return {
+        scenario: sorted(steps, key=lambda d: d.users or 0)
+        for scenario, steps in found.items()
+        if len({d.users for d in steps}) >= LEAST_LOADS
+    }
+
+
+def _curves(data: RunData) -> dict[str, dict[str, Distribution]]:
+    metrics = {m.name: m for m in METRICS}
+    out: dict[str, dict[str, Distribution]] = {}
+    for name, engine in data.engines.items():
+        rows = _rows(engine)
+        for metric in DRAWN:
+            if len(some := _curve(metrics[metric], engine, rows)):
+                out.setdefault(metric, {})[name] = some
+        if len(gaps := of_counts(*gap_counts(engine.columns, rows))):
+            out.setdefault(GAPS, {})[name] = gaps
+    return out
+
+
+def _curve(metric: Metric, engine: EngineData, rows: Any) -> Distribution:
+    return thinned(metric.samples(engine.columns, rows))
+
+
+def _rows(engine: EngineData) -> Any:
+    """The successful requests that the summary counts."""
+    columns = engine.columns
+    used = [t for t in engine.turns if t.complete] or engine.turns
+    counted = np.isin(columns.whole["turn"], [t.turn for t in used])
+    return counted & (columns.word["phase"] != WARMUP) & (columns.word["outcome"] == OK)

@@ -1,0 +1,160 @@
+"""The section of one run: its figures, distributions, course in time, failures and manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loadgen.report.html.charts import Chart, ecdf, pauses
+from loadgen.report.html.digest import DRAWN, GAPS, Digest
+from loadgen.report.html.manifest import manifest_tables
+from loadgen.report.html.markup import Html, data_block, join, tag
+from loadgen.report.html.opening import anchor, badge, finding
+from loadgen.report.html.tables import comparison_table, failures_table, figures_table
+from loadgen.report.html.timechart import time_chart
+from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, scenario_title
+from loadgen.report.notes import notes
+from loadgen.report.plain import plural
+from loadgen.validity import Level
+
+TITLES = {"ttft_ms": "Time to first token", "tpot_ms": "Time per output token", "e2e_ms": "End to end"}
+
+
+def section(digest: Digest, colours: Mapping[str, int], *, folded: bool = False) -> Html:
+    """`folded`: closed at first, for one of many steps."""
+    summary = digest.summary
+    identity = anchor(digest)
+    title = scenario_title(summary.scenario, summary.settings)
+    validity = badge(summary.validity.level) if summary.validity else None
+    content = [
+        tag("p", _made_with(digest), class_="about"),
+        _engines(digest, colours),
+        _doubts(digest),
+        tag("h3", "Figures"),
+        figures_table(summary.engines, colours) if summary.engines else tag("p", "No engine was measured."),
+        _compared(digest, colours),
+        _distributions(digest, colours, identity),
+        _in_time(digest, colours, identity),
+        _failed(digest, colours),
+        _notes(digest),
+        _manifest(digest),
+    ]
+    head = join(title, " ", validity)
+    if folded:
+        return tag(
+            "section",
+            tag("details", tag("summary", tag("h2", head)), *content),
+            id=identity,
+            class_="run folded",
+        )
+    return tag("section", tag("h2", head), *content, id=identity, class_="run")
+
+
+def chart(made: Chart, identity: str) -> Html:
+    """A chart's place, with its data; page.js draws it."""
+    data = {"data": made.data, "layout": made.layout, "height": made.height}
+    return tag(
+        "figure",
+        tag("figcaption", tag("b", made.title), tag("small", made.about)),
+        tag(
+            "div",
+            class_="plot",
+            data_from=identity,
+            style=f"height:{made.height}px",
+            role="img",
+            aria_label=f"{made.title}: {made.about}",
+        ),
+        data_block(identity, data),
+        class_="chart",
+    )
+
+
+def legend(names: Sequence[str], colours: Mapping[str, int], more: Sequence[Html] = ()) -> Html:
+    marks = [
+        *(engine_mark(name, colours) for name in names),
+        *(tag("span", m, class_="engine") for m in more),
+    ]
+    return tag("p", *(join(mark, " ") for mark in marks), class_="legend")
+
+
+def _made_with(digest: Digest) -> str:
+    s = digest.summary.settings
+    parts = [digest.summary.name, moment(digest.start_ns), f"{duration(digest.course.seconds)} in all"]
+    for key, noun in (("users", "user"), ("turn_requests", "request")):
+        if isinstance(s.get(key), int):
+            parts.append(plural(s[key], noun) + (" a turn" if key == "turn_requests" else ""))
+    if isinstance(s.get("output_tokens"), int):
+        parts.append(f"{s.get('prompt_tokens')} prompt and {s['output_tokens']} output tokens")
+    if digest.summary.state != "complete":
+        parts.append(digest.summary.state)
+    return " · ".join(parts)
+
+
+def _engines(digest: Digest, colours: Mapping[str, int]) -> Html | None:
+    infos: Mapping[str, Mapping[str, Any]] = {str(i.get("name")): i for i in digest.summary.infos}
+    items = []
+    for name in digest.summary.engines:
+        info = infos.get(name, {})
+        server = " ".join(str(info[k]) for k in ("server", "version") if info.get(k)) or info.get("kind", "")
+        facts = ", ".join(str(f) for f in (server, info.get("model")) if f)
+        if name in digest.summary.simulated:
+            facts += ", simulated"
+        items.append(tag("li", engine_mark(name, colours), f": {facts}" if facts else None))
+    gpus = dict.fromkeys(g.name for g in digest.course.gpus)
+    if gpus:
+        items.append(tag("li", ", ".join(gpus)))
+    return tag("ul", *items, class_="engines") if items else None
+
+
+def _doubts(digest: Digest) -> Html | None:
+    validity = digest.summary.validity
+    against = [f for f in validity.findings if f.level > Level.VALID] if validity else []
+    return tag("ul", *(finding(f) for f in against), class_="findings") if against else None
+
+
+def _compared(digest: Digest, colours: Mapping[str, int]) -> Html | None:
+    if digest.comparison is None:
+        return None
+    said = tag("summary", f"Every figure compared with {digest.comparison['baseline']}")
+    return tag("details", said, comparison_table(digest.comparison, colours))
+
+
+def _distributions(digest: Digest, colours: Mapping[str, int], identity: str) -> Html | None:
+    charts = [
+        chart(ecdf(TITLES[metric], "ms", digest.curves[metric], colours), f"{identity}-{metric}")
+        for metric in DRAWN
+        if metric in digest.curves
+    ]
+    if GAPS in digest.curves:
+        charts.append(chart(pauses("Pauses in the text", digest.curves[GAPS], colours), f"{identity}-{GAPS}"))
+    if not charts:
+        return None
+    names = list(digest.summary.engines)
+    return join(tag("h3", "Distributions"), legend(names, colours), tag("div", *charts, class_="charts"))
+
+
+def _in_time(digest: Digest, colours: Mapping[str, int], identity: str) -> Html | None:
+    made = time_chart(digest.course, colours)
+    if made is None:
+        return None
+    gpus = [join(gpu_mark(n), gpu.name) for n, gpu in enumerate(digest.course.gpus) if gpu.lines]
+    marks = legend(list(digest.course.engines), colours, gpus)
+    return join(tag("h3", "Course of the run"), marks, chart(made, f"{identity}-time"))
+
+
+def _failed(digest: Digest, colours: Mapping[str, int]) -> Html | None:
+    table = failures_table(digest.failures, digest.start_ns, colours)
+    return join(tag("h3", "What failed"), table) if table else None
+
+
+def _notes(digest: Digest) -> Html | None:
+    said = notes(digest.summary)
+    return (
+        join(tag("h3", "Notes"), tag("ul", *(tag("li", n) for n in said), class_="notes")) if said else None
+    )
+
+
+def _manifest(digest: Digest) -> Html:
+    if not digest.manifest:
+        return tag("p", "There is no manifest: what this run was made with is not known.")
+    return join(tag("h3", "Manifest"), manifest_tables(digest.manifest))
