@@ -30,16 +30,17 @@ hypothesis.settings.load_profile("untimed")
 
 def required(kind: str) -> bool:
     """Whether a missing real server is a failure: LOADGEN_REQUIRE_REAL lists such kinds
-    (`llamacpp,vllm,influxdb`).
+    (`llamacpp,vllm,influxdb,chromium`).
 
-    Continuous integration requires llama.cpp and InfluxDB: a test skipped there would be read as passed.
+    Continuous integration requires llama.cpp, InfluxDB and Chromium: a test skipped there would be read as
+    passed.
     """
     asked = os.environ.get("LOADGEN_REQUIRE_REAL", "")
     kinds = {part.strip() for part in asked.split(",")}
     if asked == "1":
         kinds.add("llamacpp")
     if os.environ.get("CI", "").lower() in ("1", "true"):
-        kinds |= {"llamacpp", "influxdb"}
+        kinds |= {"llamacpp", "influxdb", "chromium"}
     return kind in kinds
 
 

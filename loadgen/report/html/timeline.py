@@ -158,5 +158,5 @@ def _means(x: Floats, y: Floats, step: int) -> tuple[Floats, Floats]:
 
 
 def _short(value: float) -> float:
-    """Four significant digits: what a picture can show."""
-    return float(f"{value:.4g}")
+    """Five significant digits: what a picture can show."""
+    return float(f"{value:.5g}")

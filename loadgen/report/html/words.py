@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loadgen.report.html.markup import Html, tag
+from loadgen.report.html.markup import Html, tag, text
 from loadgen.report.plain import number, plural
 from loadgen.workload.scenarios import SCENARIOS
 
@@ -15,6 +15,7 @@ from loadgen.workload.scenarios import SCENARIOS
 PALETTE = ("#2b7fd4", "#d96c1e", "#159570", "#9b66d0", "#c2528b", "#8a7a2e")
 NEUTRAL = ("#7a8794", "#9b8a6b", "#5f8f8f", "#8f7394")
 BAD = "#d64545"
+LONGEST_NAME = 48
 
 
 def colours_of(names: Iterable[str]) -> dict[str, int]:
@@ -24,7 +25,9 @@ def colours_of(names: Iterable[str]) -> dict[str, int]:
 
 def engine_mark(name: str, colours: Mapping[str, int]) -> Html:
     """An engine's name behind a square of its colour."""
-    return tag("span", tag("i", class_=f"mark e{colours.get(name, 0)}"), name, class_="engine")
+    return tag(
+        "span", tag("i", class_=f"mark e{colours.get(name, 0)}"), text(name, LONGEST_NAME), class_="engine"
+    )
 
 
 def gpu_mark(n: int) -> Html:

@@ -40,7 +40,7 @@
   }
 
   function draw(place) {
-    if (place.dataset.drawn || !place.clientWidth) return; // within something folded: when it is opened
+    if (place.dataset.drawn || place.closest("details:not([open])")) return; // folded: when it is opened
     place.dataset.drawn = "yes";
     const chart = JSON.parse(document.getElementById(place.dataset.from).textContent);
     Plotly.newPlot(place, chart.data, layoutOf(place, chart), config);

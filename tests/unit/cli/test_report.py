@@ -1,0 +1,82 @@
+"""`loadgen report`: where it writes, what it says of a person's mistake, and its exit code."""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.cli import main
+from loadgen.store import Suite
+from tests.support.madeups import made_run
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def small(runs_dir: str, **more: Any) -> Any:
+    return made_run(Path(runs_dir), blocks=1, requests=16, gpus=0, **more)
+
+
+def test_into_the_runs_own_directory(capsys: Capture) -> None:
+    run = small("runs")
+    assert main(["report"]) == 0
+    page = run.path / "report.html"
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "report.html (4.9 MB)" in capsys.readouterr().out
+    assert page.stat().st_size < 6e6
+
+
+def test_a_suite_and_a_file_of_ones_own(capsys: Capture) -> None:
+    suite = Suite.create(Path("runs"))
+    for scenario in ("single_user", "concurrency"):
+        small("runs", scenario=scenario, suite=suite)
+    assert main(["report", suite.name, "-o", "there.html"]) == 0
+    text = Path("there.html").read_text(encoding="utf-8")
+    assert text.count('class="run"') == 2
+
+
+def test_two_runs_on_one_page_each_once() -> None:
+    a, b = small("runs"), small("runs")
+    assert main(["report", a.name, b.name, str(a.path)]) == 0
+    assert Path("loadgen-report.html").read_text(encoding="utf-8").count('class="run"') == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["nope"], "there is no run 'nope'"),
+        (["latest", "-o", "nowhere/x.html"], "nowhere/x.html cannot be written"),
+        (["latest", "-o", "runs"], "runs is a directory"),
+        (["latest", "--baseline", "other"], "has no engine 'other'; it has vllm, llamacpp"),
+        (["empty"], "there is no run to report on yet"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_code_1(capsys: Capture, argv: list[str], says: str) -> None:
+    Suite.create(Path("runs"), "empty").path.rename("empty")
+    small("runs")
+    assert main(["report", *argv]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("loadgen report: ")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_without_plotly(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    small("runs")
+    real = builtins.__import__
+
+    def missing(name: str, *more: Any) -> Any:
+        if name.startswith("plotly"):
+            raise ImportError(name)
+        return real(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    assert main(["report"]) == 1
+    assert "pip install 'loadgen[report]'" in capsys.readouterr().err
