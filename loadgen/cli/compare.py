@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -15,6 +16,8 @@ from loadgen import exitcodes
 from loadgen.config import ConfigError, load_settings
 from loadgen.report.plain import clean
 from loadgen.store import StoreError, resolve
+
+T = TypeVar("T")
 
 HELP = "which engine is better, by how much, and how sure that is"
 
@@ -86,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ENGINE=FILE",
-        help="an engine's own log, for what its start tells of memory",
+        help="an engine's own log, for what its start tells of memory; of two runs, one for each",
     )
     parser.add_argument("--all", action="store_true", help="show all figures, not just the usual ones")
     shape = parser.add_mutually_exclusive_group()
@@ -110,8 +113,8 @@ def execute(args: argparse.Namespace) -> int:
             baseline=args.baseline,
             margin=args.margin,
             gpu_hour=args.gpu_hour,
-            gpus=dict(args.gpus),
-            logs=dict(args.engine_log),
+            gpus=_by_engine(args.gpus),
+            logs=_by_engine(args.engine_log),
         )
         names = {re.sub(r" \([AB]\)$", "", engine) for c in found.comparisons for engine in c.engines}
         for name in dict([*args.gpus, *args.engine_log]):
@@ -133,6 +136,7 @@ def execute(args: argparse.Namespace) -> int:
         elif args.csv:
             with open(args.csv, "w", encoding="utf-8", newline="") as out:
                 write_csv(found.comparisons, out)
+            print(f"wrote {args.csv}", file=sys.stderr)
         else:
             print_assessment(found, Console(), everything=args.all)
     except (StoreError, ConfigError) as e:
@@ -148,6 +152,13 @@ def execute(args: argparse.Namespace) -> int:
 def _fail(sentence: str) -> int:
     print(f"loadgen compare: {clean(sentence, 1000)}", file=sys.stderr)
     return exitcodes.FAILED
+
+
+def _by_engine(given: list[tuple[str, T]]) -> dict[str, list[T]]:
+    out: dict[str, list[T]] = {}
+    for engine, value in given:
+        out.setdefault(engine, []).append(value)
+    return out
 
 
 def _margin(text: str) -> float:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from loadgen.compare.result import RunComparison
 from loadgen.compare.runs import compare_target
 from loadgen.compare.uses import use_of
 from loadgen.plain import plural
+from loadgen.report.load import RunData
+from loadgen.report.summary import RunSummary
 from loadgen.store import RunDir, Suite
 
 THROUGHPUT = "throughput_tokens_per_s"
@@ -50,14 +51,25 @@ def assess(
     baseline: str | None = None,
     margin: float = MARGIN,
     gpu_hour: float | None = None,
-    gpus: Mapping[str, int] | None = None,
-    logs: Mapping[str, Path] | None = None,
+    gpus: Mapping[str, Sequence[int]] | None = None,
+    logs: Mapping[str, Sequence[Path]] | None = None,
 ) -> Assessment:
     """Compare and judge. `gpu_hour` is the price of a GPU hour; `gpus` and `logs` are as in `engine_facts`.
 
-    Raises StoreError.
+    Of two runs, the first `logs` and `gpus` of an engine are those of the first run that has it, the second
+    those of the other; a single number of GPUs is that of both. Raises StoreError.
     """
-    look = partial(engine_facts, logs=logs, gpus=gpus)
+    first_in: dict[str, bool] = {}
+
+    def look(run: RunDir, data: RunData, summary: RunSummary) -> dict[str, EngineFacts]:
+        after = b is not None and (run.path == b.path or b.path in run.path.parents) and run.path != a.path
+        again = {name for name in summary.engines if first_in.setdefault(name, after) != after}
+        own_logs = {
+            name: given[name in again] for name, given in (logs or {}).items() if len(given) > (name in again)
+        }
+        own_gpus = {name: given[min(name in again, len(given) - 1)] for name, given in (gpus or {}).items()}
+        return engine_facts(run, data, summary, logs=own_logs, gpus=own_gpus)
+
     return judged(compare_target(a, b, baseline=baseline, margin=margin, look=look), gpu_hour, margin)
 
 

@@ -151,6 +151,10 @@ def sources(comparison: RunComparison) -> Iterator[str]:
     for engine, of in memory.items():
         if missing := [text.partition(":")[0] for text in of.get("missing", ())]:
             yield f"not known of {clean(engine)}: {', '.join(missing)} (its log may tell: --engine-log)"
+    if of_all := [
+        clean(e) for e, of in comparison.parts.get("energy", {}).items() if not of.get("gpus_named")
+    ]:
+        yield f"energy: of all GPUs that were watched ({', '.join(of_all)})"
     counted: dict[str, list[str]] = {}
     for engine, of in comparison.parts.get("cost", {}).items():
         counted.setdefault(of["gpus_source"], []).append(clean(engine))

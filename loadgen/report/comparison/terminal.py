@@ -14,8 +14,8 @@ from loadgen.compare.outcome import Outcome, factor
 from loadgen.compare.result import Row, RunComparison
 from loadgen.report.comparison import cells
 from loadgen.report.plain import clean
+from loadgen.report.terminal import SHOWN_NOTES
 
-SHOWN_NOTES = ("blocks", "gpu_throttling")
 LONGEST = 600
 
 

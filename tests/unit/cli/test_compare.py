@@ -155,6 +155,25 @@ def test_two_runs(tmp_path: Path, capsys: Capture) -> None:
     assert "b (B) is better than b (A)" in " ".join(out.split())
 
 
+def test_of_two_runs_each_has_its_log(tmp_path: Path, capsys: Capture) -> None:
+    before, after = (two_engines(tmp_path / "runs").name for _ in range(2))
+    logs = [
+        "--engine-log",
+        f"b={LOGS / 'vllm_h200.log'}",
+        "--engine-log",
+        f"b={LOGS / 'llamacpp_verbose.log'}",
+    ]
+    assert run(before, after, "--json", *logs, "--gpus", "b=2", "--gpus", "b=4", "--gpus", "1") == 0
+    (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+    weights = {engine: of["weights"]["bytes"] for engine, of in one["memory"].items()}
+    assert weights == {"b (A)": round(7.26 * 2**30), "b (B)": round(92.10 * 2**20)}
+    gpus = {engine: of["gpus"] for engine, of in one["cost"].items()}
+    assert gpus == {"a (A)": 1, "a (B)": 1, "b (A)": 2, "b (B)": 4}
+    # One log is that of the first run that has the engine.
+    assert run(before, after, "--json", *logs[:2]) == 0
+    assert list(json.loads(capsys.readouterr().out)["comparisons"][0]["memory"]) == ["b (A)"]
+
+
 def test_a_suite_has_a_verdict_over_all(tmp_path: Path, capsys: Capture) -> None:
     suite = Suite.create(tmp_path / "runs")
     two_engines(tmp_path / "runs", suite=suite)
