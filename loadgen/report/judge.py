@@ -9,6 +9,7 @@ from loadgen.metrics.turns import Turn
 from loadgen.report.load import RunData
 from loadgen.report.summary import RunSummary
 from loadgen.store import RunDir
+from loadgen.store.events import WORKER_LOST, read_events
 from loadgen.validity import Evidence, Validity, check_run, telemetry
 
 
@@ -46,5 +47,12 @@ def judge_figures(
             generator=generator,
             gpus=gpus,
             infos=infos,
+            workers_lost=_workers_lost(run),
         )
     )
+
+
+def _workers_lost(run: RunDir) -> list[str]:
+    if not run.events_path.exists():
+        return []
+    return [str(e.get("worker")) for e in read_events(run.events_path) if e.get("kind") == WORKER_LOST]

@@ -143,13 +143,16 @@ class Fleet(Crew):
         self._watcher = gevent.spawn(self._watch)
 
     def greet(self, worker_id: str) -> None:
-        """A worker has connected, or a run begins. It is asked for the time before all else: what it writes
-        down shall be in the master's."""
-        if self._run is None or worker_id in self.workers:
+        """A worker says that it listens, or a run begins (then it may not yet, and what is said to it is
+        lost). It is asked for the time before all else: what it writes down shall be in the master's."""
+        if self._run is None:
             return
-        worker = Worker(worker_id, f"w{self._runner.get_worker_index(worker_id)}")
-        self.workers[worker_id] = worker
-        self._ask_clock(worker)
+        worker = self.workers.get(worker_id)
+        if worker is None:
+            worker = Worker(worker_id, f"w{self._runner.get_worker_index(worker_id)}")
+            self.workers[worker_id] = worker
+        if not worker.told:
+            self._ask_clock(worker)
 
     def close(self) -> None:
         """The run is over: the workers' last seconds are waited for. May be called twice."""
@@ -175,6 +178,8 @@ class Fleet(Crew):
 
     def heard(self, kind: str, worker_id: str, data: Any) -> None:
         """One message. A worker that this run does not know is not listened to."""
+        if kind == messages.HERE:
+            self.greet(worker_id)
         worker = self.workers.get(worker_id)
         if worker is None:
             return

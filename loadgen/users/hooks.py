@@ -104,6 +104,10 @@ def _begin_session(environment: Any, options: Any) -> None:
     kind = MasterSession if master else Session
     session = _state["session"] = kind(environment, _state["defaults"], _state["config"])
     LlmUser.workplace = session
+    if isinstance(session, MasterSession):
+        session.listen()
+        # The users of a worker that has gone are given to the others. (Locust's default: to nobody.)
+        options.enable_rebalancing = True
     try:
         if options.headless:
             session.check()
@@ -114,10 +118,6 @@ def _begin_session(environment: Any, options: Any) -> None:
     except KeyboardInterrupt:
         sys.exit(exitcodes.INTERRUPTED)
     Interrupt(session).install()
-    if isinstance(session, MasterSession):
-        session.listen()
-        # The users of a worker that has gone are given to the others. (Locust's default: to nobody.)
-        options.enable_rebalancing = True
 
 
 def _plain_log(options: Any) -> None:
@@ -133,11 +133,14 @@ def _plain_log(options: Any) -> None:
 
 
 def on_test_start(**_: Any) -> None:
-    _state["session"].test_start()
+    """A worker that comes late is told to start before Locust has set it up."""
+    if "session" in _state:
+        _state["session"].test_start()
 
 
 def on_spawning_complete(**_: Any) -> None:
-    _state["session"].spawning_complete()
+    if "session" in _state:
+        _state["session"].spawning_complete()
 
 
 def on_test_stopping(**_: Any) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import locust  # noqa: F401  (patches the standard library, must come first)
+from locust.runners import STATE_INIT
 
 import logging
 import os
 import signal
+import sys
 import time
 from typing import Any
 
@@ -60,3 +62,6 @@ class Interrupt:
         runner.quit()
         if web_ui is not None:
             web_ui.stop()
+        elif runner.state == STATE_INIT:  # a master that waits for workers would wait on
+            self._session.quitting()
+            sys.exit(self._session.environment.process_exit_code)

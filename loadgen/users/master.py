@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import locust  # noqa: F401  (patches the standard library, must come first)
 
+import atexit
 from typing import Any
 
 from loadgen.record import RequestRecord
 from loadgen.report.plain import plural
 from loadgen.store import StoreError
+from loadgen.store.events import WORKER_LOST
 from loadgen.store.lines import LineWriter
 from loadgen.users import messages
 from loadgen.users.crew import Crew
@@ -25,12 +27,13 @@ class MasterSession(Session):
     """Runs the turns, and keeps all records and seconds; the workers' own journals are a safety copy."""
 
     def listen(self) -> None:
-        """From now on, to what workers say."""
+        """From now on, to what workers say. Locust leaves without a word when it has waited for workers in
+        vain; the run is closed then, too."""
+        atexit.register(self.quitting)
         for kind in messages.TO_MASTER:
             self.environment.runner.register_message(
                 kind, lambda environment, msg, kind=kind, **_: self._heard(kind, msg)
             )
-        self.environment.events.worker_connect.add_listener(self._connected)
 
     @property
     def fleet(self) -> Fleet:
@@ -54,9 +57,6 @@ class MasterSession(Session):
 
     def _heard(self, kind: str, msg: Any) -> None:
         self.fleet.heard(kind, msg.node_id, msg.data)
-
-    def _connected(self, client_id: str, **_: Any) -> None:
-        self.fleet.greet(client_id)
 
     def _new_crew(self) -> Crew:
         self._seconds: LineWriter | None = None
@@ -103,7 +103,7 @@ class MasterSession(Session):
             return
         if worker.greeted:
             self._lost.append({**worker.facts(), "lost": True})
-            run.events.append("worker_lost", worker=worker.name, host=worker.host, records=worker.records)
+            run.events.append(WORKER_LOST, worker=worker.name, host=worker.host, records=worker.records)
             run.note(
                 f"{worker} was lost: {why}; the {plural(worker.records, 'record')} that it had sent count"
             )

@@ -2,8 +2,8 @@
 
 master -> worker: CLOCK (what time is it there?), RUN (what is measured), BATCH (jobs, to be got ready), BEGIN
 (send them), HALT (send nothing more), CUT (end what is in flight), END.
-worker -> master: CLOCK, HELLO, USERS (how many have joined), READY, ROWS (records and seconds), DONE, BYE,
-PROBLEM (a sentence: it cannot).
+worker -> master: HERE (it listens), CLOCK, HELLO (it takes part), USERS (how many have joined), READY, ROWS
+(records and seconds), DONE, BYE, PROBLEM (a sentence: it cannot).
 
 Messages of one worker arrive in the order in which they were sent, so DONE means that all records of the
 batch are there.
@@ -26,6 +26,7 @@ HALT = "loadgen_halt"
 CUT = "loadgen_cut"
 CLOCK = "loadgen_clock"
 END = "loadgen_end"
+HERE = "loadgen_here"
 HELLO = "loadgen_hello"
 USERS = "loadgen_users"
 READY = "loadgen_ready"
@@ -35,7 +36,7 @@ BYE = "loadgen_bye"
 PROBLEM = "loadgen_problem"
 
 TO_WORKER = (RUN, BATCH, BEGIN, HALT, CUT, CLOCK, END)
-TO_MASTER = (HELLO, USERS, READY, ROWS, DONE, CLOCK, BYE, PROBLEM)
+TO_MASTER = (HERE, HELLO, USERS, READY, ROWS, DONE, CLOCK, BYE, PROBLEM)
 
 ROWS_BYTES = 2**20  # uncompressed, of one message: the channel is shared with Locust's heartbeats
 

@@ -107,7 +107,9 @@ class WorkerSession:
             runner.register_message(kind, self._listener(kind))
         self._start_worker = runner.start_worker
         runner.start_worker = self._start_worker_between_turns
+        self._changes = 0
         self._sender = gevent.spawn(self._send_for_ever)
+        self._tell(messages.HERE, {})
 
     # --- what the master says ------------------------------------------------------------------------------
 
@@ -178,9 +180,12 @@ class WorkerSession:
     def _see_it_through(self, number: int, batch: Batch) -> None:
         batch.done.wait()
         self.crew.end(batch)
-        self._send_rows()
-        self._tell(messages.DONE, {"number": number, "unsent": batch.total - batch.finished})
         self._batches.pop(number, None)
+        while self._changes and not self._batches:  # the master divides the next turn among who is here
+            gevent.sleep(IDLE_S)
+        self._send_rows()
+        self._tell_users()
+        self._tell(messages.DONE, {"number": number, "unsent": batch.total - batch.finished})
 
     def _on_halt(self, data: Any) -> None:
         self.crew.halt()
@@ -215,10 +220,13 @@ class WorkerSession:
             gevent.sleep(SEND_S)
             with contextlib.suppress(RPCError):  # the channel is Locust's to look after
                 self._send_rows()
-                if self.run is not None and len(self.crew) != self._told_users:
-                    users = len(self.crew)
-                    self._tell(messages.USERS, {"users": users})
-                    self._told_users = users
+                self._tell_users()
+
+    def _tell_users(self) -> None:
+        users = len(self.crew)
+        if self.run is not None and users != self._told_users:
+            self._tell(messages.USERS, {"users": users})
+            self._told_users = users
 
     def _send_rows(self) -> None:
         """All that has been written so far, in order. What cannot be sent is kept for the next time."""
@@ -251,9 +259,15 @@ class WorkerSession:
     def _start_worker_between_turns(self, counts: dict[str, int], **options: Any) -> None:
         """Locust shares users out anew as soon as a worker comes or goes; here they come and go when they
         have no work. (A later order of Locust's ends the greenlet in which an earlier one waits.)"""
-        while self._batches:
-            gevent.sleep(IDLE_S)
-        self._start_worker(counts, **options)
+        self._changes += 1
+        try:
+            while self._batches:
+                gevent.sleep(IDLE_S)
+            self._start_worker(counts, **options)
+            while len(self.crew) < self.environment.runner.user_count:  # spawned, and not yet joined
+                gevent.sleep(IDLE_S)
+        finally:
+            self._changes -= 1
 
     def test_start(self) -> None:
         """The master says what to do, not Locust."""

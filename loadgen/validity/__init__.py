@@ -18,12 +18,14 @@ from loadgen.validity import (
     short_answers,
     simulated,
     state,
+    workers,
 )
 from loadgen.validity.evidence import Evidence, telemetry
 from loadgen.validity.finding import Finding, Level, Validity
 
 CHECKS: tuple[Callable[[Evidence], list[Finding]], ...] = (
     state.check,
+    workers.check,
     gpu_throttling.check,
     failures.check,
     generator.check,

@@ -25,6 +25,7 @@ class Evidence:
     generator: GeneratorLoad | None = None
     gpus: Sequence[GpuLoad] = ()
     infos: Sequence[Mapping[str, Any]] = ()
+    workers_lost: Sequence[str] = ()
 
     def with_counts(self) -> Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
         """(engine, its figures, its counts) of the engines that were sent requests."""

@@ -21,14 +21,21 @@ def free_port() -> int:
 class Cluster:
     """`master` is a LocustRun; each `worker()` starts one more process. Use as a context manager."""
 
-    def __init__(self, runs_dir: Path, *flags: str, workers: int = 0, expect: int | None = None) -> None:
+    def __init__(
+        self,
+        runs_dir: Path,
+        *flags: str,
+        workers: int = 0,
+        expect: int | None = None,
+        env: dict[str, str] | None = None,
+    ) -> None:
         self.runs_dir = runs_dir
         self.port = free_port()
         self.workers: list[LocustRun] = []
         headless = () if "--web-host" in flags or "-P" in flags else ("--headless",)
         wait = ("--expect-workers", str(workers if expect is None else expect)) if headless else ()
         where = ("--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", str(self.port))
-        self.master = start_locust(runs_dir, *headless, *where, *wait, *flags)
+        self.master = start_locust(runs_dir, *headless, *where, *wait, *flags, env=env)
         for _ in range(workers):
             self.worker()
 

@@ -29,6 +29,12 @@ CASES: list[tuple[str, str, Evidence, str]] = [
     ("state", "void", evidence(engine({"requests": 0}, NO_TURN)), "a: no request was measured"),
     ("state", "suspect", evidence(state="failed"), "ended with an error"),
     ("state", "valid", evidence(state="interrupted"), "before its last block"),
+    (
+        "workers",
+        "suspect",
+        evidence(workers_lost=["w1", "w3"]),
+        "2 workers lost in the middle of the run (w1, w3)",
+    ),
     ("failures", "valid", evidence(engine({"failed": 3})), "a: 3 requests of 384 failed (0.78 %)"),
     ("failures", "suspect", evidence(engine({"failed": 4})), "a: 4 requests of 384 failed (1.0 %)"),
     ("failures", "void", evidence(engine({"failed": 39})), "39 requests of 384 failed (10.2 %)"),
