@@ -28,7 +28,7 @@ def add_sweep_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--margin",
-        metavar="SHARE",
+        metavar="PERCENT",
         help="throughput that rises less over two steps has stopped rising (default 5%%)",
     )
     add(
@@ -69,19 +69,20 @@ def parse_users(text: str) -> tuple[int, ...]:
 
 
 def parse_margin(text: str) -> float:
-    """`5%` or `0.05` as a factor. Raises ConfigError.
+    """`5%` or `5` as the factor 1.05, as `loadgen compare` reads it. Raises ConfigError.
 
-    >>> parse_margin("5%"), parse_margin("0.1")
+    >>> parse_margin("5%"), parse_margin("10")
     (1.05, 1.1)
     """
-    number, percent, rest = text.strip().partition("%")
     try:
-        share = float(number) / (100 if percent else 1)
+        percent = float(text.strip().removesuffix("%"))
     except ValueError:
-        share = -1.0
-    if rest or not 0 < share < 1:
-        raise ConfigError(f"--margin {clean(text, 40)!r} is no share: write it as 5% or 0.05")
-    return round(1 + share, 12)
+        percent = 0.0
+    if not 0.1 <= percent <= 100:
+        raise ConfigError(
+            f"--margin {clean(text, 40)!r} is no margin: give per cent from 0.1 to 100, such as 5%"
+        )
+    return 1 + percent / 100
 
 
 def positive(flag: str, value: int, least: int = 1) -> int:
