@@ -25,6 +25,7 @@ from loadgen.store import StoreError, Suite
 from loadgen.sweep.arguments import add_sweep_flags, parse_margin, parse_users, positive, refuse_others
 from loadgen.sweep.conduct import Conductor
 from loadgen.sweep.find import find_sweep, sweep_lock
+from loadgen.sweep.names import step_scenario
 from loadgen.sweep.plan import Plan, Step, doubling
 from loadgen.sweep.record import COMPLETE, FAILED, StepRecord, Sweep
 from loadgen.sweep.slo import judge_of, least_requests
@@ -152,7 +153,7 @@ def _go(sweep: Sweep, suite: Suite, as_json: bool) -> int:
     output = subprocess.DEVNULL  # a step's own table: the sweep has one for all
 
     def run_step(step: Step) -> int:
-        scenario = f"{Path(sweep.workload).stem}_{step.load}"
+        scenario = step_scenario(sweep.workload, step.load)
         env = {**os.environ, SUITE_ENV: str(suite.path.resolve()), SCENARIO_ENV: scenario}
         if sweep.steps:
             env[QUIET_ENV] = "1"

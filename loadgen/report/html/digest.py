@@ -19,6 +19,7 @@ from loadgen.report.load import EngineData, RunData
 from loadgen.report.summary import RunSummary
 from loadgen.sinks.derive import start_of
 from loadgen.store import RunDir
+from loadgen.sweep.names import swept_scenario
 
 DRAWN = ("ttft_ms", "tpot_ms", "e2e_ms")
 GAPS = "chunk_gap_ms"
@@ -78,7 +79,7 @@ def by_load(digests: Sequence[Digest]) -> dict[str, list[Digest]]:
     found: dict[str, list[Digest]] = {}
     for d in digests:
         if d.users is not None:
-            found.setdefault(d.summary.scenario, []).append(d)
+            found.setdefault(swept_scenario(d.summary.scenario, d.users), []).append(d)
     return {
         scenario: sorted(steps, key=lambda d: d.users or 0)
         for scenario, steps in found.items()
