@@ -31,6 +31,8 @@ MEANINGS = {
     "cooldown_max_s": "the longest that a pause goes on until the GPUs have cooled down, in seconds",
     "cooldown_degrees": "they have when none is this many degrees C above its temperature at the start",
     "ready_timeout_s": "exclusive residency: longest wait for an engine that was started, in seconds",
+    "void_below_sm_clock_mhz": "a run is void in which a busy GPU had a lower SM clock in 1 % of the "
+    "samples; the published reference used 1200",
     "name": "the table's name, `[engines.NAME]`; it stands for the engine in every result",
     "kind": "`vllm`, `llamacpp`, or `openai` for any other compatible server",
     "url": "the server's root, without `/v1`",

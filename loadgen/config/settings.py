@@ -44,6 +44,7 @@ class Settings(Model):
     cooldown_s: Seconds = Field(default=5.0, ge=0)
     cooldown_max_s: Seconds = Field(default=60.0, ge=0)
     cooldown_degrees: float = Field(default=5.0, ge=0)
+    void_below_sm_clock_mhz: float | None = Field(default=None, gt=0)
     prompt_tokens: int = Field(default=50, ge=1, le=10_000_000)
     output_tokens: int = Field(default=256, ge=1, le=10_000_000)
     prompt_file: Path | None = None

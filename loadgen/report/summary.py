@@ -23,6 +23,7 @@ from loadgen.metrics import METRICS
 from loadgen.metrics.counts import count
 from loadgen.metrics.percentiles import describe
 from loadgen.metrics.server_concurrency import server_concurrency
+from loadgen.metrics.steady import steadiness
 from loadgen.metrics.window import Totals, measure_turn, total
 from loadgen.record import OK, WARMUP
 from loadgen.report.load import EngineData, RunData, load_run
@@ -152,6 +153,8 @@ def summarise_engine(
             for turn, sums in parts
         ],
     }
+    if steady := steadiness(columns, [(turn, sums) for turn, sums in parts if turn.complete]):
+        figures["steady"] = steady
     if engine.energy is not None:
         figures["gpu"] = engine.energy.figures([(turn, sums) for turn, sums in parts if turn in used])
     seen = server_concurrency(engine.gauge, used) if engine.gauge else None

@@ -7,6 +7,7 @@ A GPU that is idle in a sample is not held back by anything.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from loadgen.metrics.turns import Turn
 
 IDLE = "gpu_idle"
 BUSY_PERCENT = 10.0
+CLOCKED_PERCENT = 50.0  # a card with less to do may clock down by itself
 
 
 @dataclass
@@ -35,13 +37,20 @@ class Held:
 
 @dataclass
 class GpuLoad:
-    """One GPU under load: how many samples, and what held it back in how many of them."""
+    """One GPU under load: how many samples with reasons, and what held it back in how many of them.
+
+    `clocks_mhz` are the SM clocks of the samples in which it was busy, `free` whether each had no reason to
+    be lower. `engines` are those whose processes were seen on it in measured turns.
+    """
 
     host: str
     gpu: str
     max_sm_clock_mhz: float | None = None
     samples: int = 0
     reasons: dict[str, Held] = field(default_factory=dict)
+    clocks_mhz: array[float] = field(default_factory=lambda: array("d"))
+    free: array[int] = field(default_factory=lambda: array("b"))
+    engines: set[str] = field(default_factory=set)
 
     @property
     def name(self) -> str:
@@ -50,12 +59,18 @@ class GpuLoad:
     def add(self, engines: Iterable[str], row: Mapping[str, Any]) -> None:
         reasons = row.get("throttle_reasons")
         busy = row.get("utilization_percent")
-        if not isinstance(reasons, list) or IDLE in reasons:
+        clock = row.get("sm_clock_mhz")
+        for process in row.get("processes") or ():
+            if isinstance(process, dict) and isinstance(process.get("engine"), str):
+                self.engines.add(process["engine"])
+        if isinstance(reasons, list) and IDLE in reasons:
             return
-        if isinstance(busy, (int, float)) and busy < BUSY_PERCENT:
+        if isinstance(busy, (int, float)) and isinstance(clock, (int, float)) and busy >= CLOCKED_PERCENT:
+            self.clocks_mhz.append(clock)
+            self.free.append(not reasons)
+        if not isinstance(reasons, list) or (isinstance(busy, (int, float)) and busy < BUSY_PERCENT):
             return
         self.samples += 1
-        clock = row.get("sm_clock_mhz")
         for reason in map(str, reasons):
             held = self.reasons.setdefault(reason, Held())
             held.samples += 1
@@ -66,8 +81,8 @@ class GpuLoad:
 
 
 def gpu_load(rows: Iterable[Mapping[str, Any]], turns: Mapping[str, Sequence[Turn]]) -> list[GpuLoad]:
-    """GPUs with samples under load, from rows in their order of time. Turns in which the wall clock was set
-    are left out: samples cannot be placed in them."""
+    """GPUs with samples in measured turns that tell something, from rows in their order of time. Turns in
+    which the wall clock was set are left out: samples cannot be placed in them."""
     at = _finder(turns)
     gpus: dict[tuple[str, str, str], GpuLoad] = {}
     # By GPU: the turns that its last sample was in, and that sample, unless it was their first.
@@ -90,7 +105,7 @@ def gpu_load(rows: Iterable[Mapping[str, Any]], turns: Mapping[str, Sequence[Tur
                 load = gpus.setdefault(key, GpuLoad(key[0], gpu))
                 load.add([engine for engine, _ in now], sample)
             last[key] = (now, row)
-    return [load for load in gpus.values() if load.samples]
+    return [load for load in gpus.values() if load.samples or load.clocks_mhz or load.engines]
 
 
 def _finder(turns: Mapping[str, Sequence[Turn]]) -> Callable[[int], tuple[tuple[str, int], ...]]:

@@ -219,16 +219,17 @@ def test_each_engine_is_compared_with_the_other(tmp_path: Path) -> None:
 
 
 def test_every_figure_says_whether_it_may_be_believed(tmp_path: Path) -> None:
-    run = make_run(tmp_path, MANY, turns=TURNS, engines=[{"name": "e"}, {"name": "f"}])
+    enough = MANY * 2
+    run = make_run(tmp_path, enough, turns=TURNS, engines=[{"name": "e"}, {"name": "f"}])
     assert {(r["fields"]["validity"], r["fields"]["validity_level"]) for r in points(run, "run_summary")} == {
         ("valid", 0)
     }
     assert not any("validity_reasons" in r["fields"] for r in points(run, "run_summary"))
-    failing = [{**r, "outcome": "failed", "error": "reset"} if r["turn"] < 2 else r for r in MANY]
+    failing = [{**r, "outcome": "failed", "error": "reset"} if r["turn"] < 2 else r for r in enough]
     run = make_run(tmp_path, failing, turns=TURNS, engines=[{"name": "e"}, {"name": "f"}])
     (ttft,) = points(run, "run_summary", engine="f", metric="ttft_ms")
     assert (ttft["fields"]["validity"], ttft["fields"]["validity_level"]) == ("void", 2)
-    assert ttft["fields"]["validity_reasons"].startswith("e: 5 requests of 10 failed (50.0 %); find out why")
+    assert ttft["fields"]["validity_reasons"].startswith("e: 10 requests of 20 failed (50.0 %); find out why")
     assert ttft["fields"]["better"] == "not decidable"
     assert ttft["fields"]["verdict"] == "not decidable: the run is void"
 

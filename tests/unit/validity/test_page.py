@@ -10,13 +10,17 @@ from loadgen.compare.ratios import MARGIN, MIN_BLOCKS
 from loadgen.validity import (
     CHECKS,
     coalesced,
+    comparable,
     failures,
     generator,
+    gpu_clocks,
     gpu_rows,
     gpu_throttling,
     littles,
+    samples,
     send_lag,
     short_answers,
+    steady_state,
 )
 
 PAGE = (Path(__file__).parents[3] / "docs" / "validity.md").read_text(encoding="utf-8")
@@ -42,6 +46,15 @@ def test_every_check_is_on_the_page_by_the_name_it_has_itself() -> None:
         ("coalesced", f"{coalesced.TTFT_SHARE:.0%} of TTFTs; {coalesced.EVENT_SHARE:.0%} of events"),
         ("send_lag", f"{send_lag.SUSPECT_MS:.0f} ms or more"),
         ("blocks", f"fewer than {MIN_BLOCKS}:"),
+        ("gpu_clocks", f"below {gpu_clocks.SLOW:.0%} of the highest"),
+        ("gpu_clocks", f"in {gpu_clocks.SUSPECT_SHARE:.0%} of the busy samples"),
+        ("gpu_clocks", f"in {gpu_clocks.VOID_SHARE:.0%} of the busy samples or more"),
+        ("steady_state", f"a mean by {steady_state.EFFECT:.0%}"),
+        ("steady_state", f"a trend of {steady_state.TREND:.0%} or more"),
+        ("steady_state", f"chance below {steady_state.CHANCE:.0%}"),
+        ("steady_state", f"by more than {steady_state.WITHIN:.0%} inside turns"),
+        ("comparable", f"{comparable.SHARE:.0%} and {comparable.TOKENS} tokens"),
+        ("samples", f"fewer than {samples.LEAST} successful requests"),
     ],
 )
 def test_the_limits_are_those_of_the_code(check: str, text: str) -> None:
@@ -51,5 +64,6 @@ def test_the_limits_are_those_of_the_code(check: str, text: str) -> None:
 def test_the_limits_in_the_text() -> None:
     page = " ".join(PAGE.split()).replace(" %", "%")
     assert f"a utilisation of {gpu_rows.BUSY_PERCENT:.0f}% or more" in page
+    assert f"busy, with a utilisation of {gpu_rows.CLOCKED_PERCENT:.0f}% or more" in page
     assert f"beyond the margin ({MARGIN - 1:.0%})" in page
     assert f"Fewer than {MIN_BLOCKS} complete blocks" in page

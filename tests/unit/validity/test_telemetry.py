@@ -108,7 +108,10 @@ def test_samples_are_of_the_engine_whose_turn_it_is() -> None:
 def test_what_a_card_does_not_tell_is_not_guessed() -> None:
     turn = {"a": [Turn(0, 0, 0, 50 * S, 50.0)]}
     silent = [{k: v for k, v in sample(t, []).items() if k != "throttle_reasons"} for t in range(50)]
-    assert gpu_load(silent, turn) == []
+    (gpu,) = gpu_load(silent, turn)
+    assert (gpu.samples, gpu.reasons) == (0, {})
+    assert check_run(evidence(gpus=[gpu])).findings == ()
+    assert gpu_load([{k: v for k, v in r.items() if k != "sm_clock_mhz"} for r in silent], turn) == []
     (gpu,) = gpu_load([sample(t, ["hw_slowdown"], None, sm_clock_mhz=None) for t in range(51)], turn)
     assert gpu.reasons["hw_slowdown"].clock_mhz is None
     assert "SM clock" not in check_run(evidence(gpus=[gpu])).findings[0].evidence
