@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.metrics.columns import Bools, Columns, Floats, Ints
+from loadgen.metrics.columns import Columns, Floats, Ints
 from loadgen.metrics.turns import Turn
 from loadgen.metrics.window import Totals
 from loadgen.record import OK, WARMUP
@@ -46,21 +46,22 @@ def steadiness(columns: Columns, parts: Sequence[tuple[Turn, Totals]]) -> dict[s
     """{"settling": {figure: {"requests", "of", "effect", "errors"}},
     "turns": {figure: {"change", "p", "turns"}}, "within": {figure: {"change", "low", "high", "turns"}}}, each
     only where there is enough to tell."""
-    measured = columns.word["phase"] != WARMUP
-    rows = [measured & (columns.whole["turn"] == turn.turn) for turn, _ in parts]
+    orders = _by_turn(columns, [turn for turn, _ in parts])
+    gone_ns = columns.whole["sent_ns"] + np.round(columns.gone_ms() * 1e6).astype(np.int64)
+    most = [_most_in_flight(columns.whole["sent_ns"][order], gone_ns[order]) for order in orders]
     out: dict[str, Any] = {"settling": {}, "turns": {}, "within": {}}
-    together = max((_most_in_flight(columns, r) for r in rows), default=0)
     for figure in FIGURES:
-        turns = [_in_order(columns, r, figure) for r in rows]
-        if (found := settling(turns, max(BATCH, together))) is not None:
+        turns = [_values(columns, order, figure) for order in orders]
+        if (found := settling(turns, max([BATCH, *most]))) is not None:
             out["settling"][figure] = found
         if (found := trend([float(t.mean()) for t in turns if len(t)])) is not None:
             out["turns"][figure] = found
     speeds = [sums.tokens / sums.seconds for _, sums in parts if sums.seconds > 0]
     if (found := trend(speeds)) is not None:
         out["turns"]["throughput_tokens_per_s"] = found
-    cores = [_core(columns, r) for r in rows]
-    if (found := within([_in_order(columns, r, "tpot_ms") for r in cores])) is not None:
+    # Sent while the turn was full: without as many at each end as were in flight at once.
+    cores = [order[m : len(order) - m] for order, m in zip(orders, most, strict=True)]
+    if (found := within([_values(columns, core, "tpot_ms") for core in cores])) is not None:
         out["within"]["tpot_ms"] = found
     return {name: what for name, what in out.items() if what}
 
@@ -168,30 +169,25 @@ def within(turns: Sequence[Floats]) -> dict[str, Any] | None:
     return {**{name: math.expm1(v) for name, v in changes.items()}, "turns": n}
 
 
-def _in_order(columns: Columns, rows: Bools, figure: str) -> Floats:
-    """The figure of the successful ones of the rows, in the order in which they were sent."""
-    ok = rows & (columns.word["outcome"] == OK) & np.isfinite(columns.number[figure])
-    values: Floats = columns.number[figure][_by_sent(columns, ok)]
-    return values
+def _by_turn(columns: Columns, turns: Sequence[Turn]) -> list[Ints]:
+    """Which rows are each turn's requests, in the order in which they were sent."""
+    picked = np.flatnonzero(columns.word["phase"] != WARMUP)
+    number = columns.whole["turn"][picked]
+    picked = picked[np.lexsort((columns.whole["sent_ns"][picked], number))]
+    number = np.sort(number)
+    wanted = [t.turn for t in turns]
+    edges = zip(np.searchsorted(number, wanted), np.searchsorted(number, wanted, "right"), strict=True)
+    return [picked[a:b] for a, b in edges]
 
 
-def _by_sent(columns: Columns, rows: Bools) -> Ints:
-    picked = np.flatnonzero(rows)
-    return picked[np.argsort(columns.whole["sent_ns"][picked], kind="stable")]
+def _values(columns: Columns, order: Ints, figure: str) -> Floats:
+    """The figure of the successful ones of the rows, in their order."""
+    values: Floats = columns.number[figure][order]
+    present: Floats = values[(columns.word["outcome"][order] == OK) & np.isfinite(values)]
+    return present
 
 
-def _most_in_flight(columns: Columns, rows: Bools) -> int:
-    order = _by_sent(columns, rows)
-    sent = columns.whole["sent_ns"][order]
-    gone = np.sort(sent + np.round(columns.gone_ms()[order] * 1e6).astype(np.int64))
-    left = np.searchsorted(gone, sent, side="right")
-    return int((np.arange(1, len(order) + 1) - left).max()) if len(order) else 0
-
-
-def _core(columns: Columns, rows: Bools) -> Bools:
-    """Of one turn's rows those sent while it was full: without as many at each end as were in flight at
-    once."""
-    order, most = _by_sent(columns, rows), _most_in_flight(columns, rows)
-    core = np.zeros(len(rows), dtype=np.bool_)
-    core[order[most : len(order) - most]] = True
-    return core
+def _most_in_flight(sent_ns: Ints, gone_ns: Ints) -> int:
+    """Of requests in the order in which they were sent."""
+    left = np.searchsorted(np.sort(gone_ns), sent_ns, side="right")
+    return int((np.arange(1, len(sent_ns) + 1) - left).max()) if len(sent_ns) else 0

@@ -7,7 +7,7 @@ to come: it is met if they are so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,20 +108,30 @@ def overall(judgements: Sequence[Judgement]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An engine's turns that count, the mask of each one's requests, and its sums."""
+    """An engine's turns that count, and their sums."""
 
     engine: EngineData
     turns: tuple[Turn, ...]
-    rows: tuple[Bools, ...]
     sums: tuple[Totals, ...]
 
     @classmethod
     def of(cls, engine: EngineData) -> Measured:
         turns = [t for t in engine.turns if t.complete] or engine.turns
-        columns = engine.columns
+        return cls(engine, tuple(turns), tuple(measure_turn(engine.columns, t) for t in turns))
+
+    def rows(self) -> Iterator[Bools]:
+        """The mask of each turn's requests: one at a time, as a run may have thousands of turns."""
+        columns = self.engine.columns
         measured = columns.word["phase"] != WARMUP
-        rows = [measured & (columns.whole["turn"] == t.turn) for t in turns]
-        return cls(engine, tuple(turns), tuple(rows), tuple(measure_turn(columns, t) for t in turns))
+        for turn in self.turns:
+            yield measured & (columns.whole["turn"] == turn.turn)
+
+    def counts(self, of: Bools) -> list[int]:
+        """How many rows of each turn the mask picks."""
+        measured = of & (self.engine.columns.word["phase"] != WARMUP)
+        number = np.sort(self.engine.columns.whole["turn"][measured])
+        wanted = [t.turn for t in self.turns]
+        return list(map(int, np.searchsorted(number, wanted, "right") - np.searchsorted(number, wanted)))
 
 
 def _judge(objective: Objective, slo: Slo, measured: Measured) -> Judgement:
@@ -130,7 +140,7 @@ def _judge(objective: Objective, slo: Slo, measured: Measured) -> Judgement:
         return _distribution(objective, measured)
     if kind.figure == "failures":
         failed = measured.engine.columns.word["outcome"] == FAILED
-        return _share(objective, failed, asked(measured.engine.columns), measured.rows)
+        return _share(objective, failed, asked(measured.engine.columns), measured)
     if kind.figure.startswith("goodput"):
         columns = measured.engine.columns
         for limit in slo.limits:
@@ -138,9 +148,9 @@ def _judge(objective: Objective, slo: Slo, measured: Measured) -> Judgement:
                 return _undecided(objective, f"no request has a {limit.kind.title}")
         fine = good(columns, (limit.as_limit for limit in slo.limits))
         if kind.figure == "goodput":
-            return _share(objective, fine, asked(columns), measured.rows)
+            return _share(objective, fine, asked(columns), measured)
         seconds = [sums.seconds for sums in measured.sums]
-        return _of_turns(objective, [float((fine & rows).sum()) for rows in measured.rows], seconds)
+        return _of_turns(objective, list(map(float, measured.counts(fine))), seconds)
     if kind.figure == "joules_per_output_token":
         return _energy(objective, measured)
     if kind.figure == "requests_per_s":
@@ -152,7 +162,7 @@ def _distribution(objective: Objective, measured: Measured) -> Judgement:
     metric = _METRICS[objective.kind.figure]
     columns = measured.engine.columns
     ok = columns.word["outcome"] == OK
-    turns = [metric.samples(columns, rows & ok) for rows in measured.rows]
+    turns = [metric.samples(columns, rows & ok) for rows in measured.rows()]
     turns = [t for t in turns if len(t)]
     if not turns:
         return _undecided(objective, f"no successful request has a {objective.kind.title}")
@@ -172,9 +182,8 @@ def _distribution(objective: Objective, measured: Measured) -> Judgement:
     return _decide(objective, value, bounds, len(samples), of, needed)
 
 
-def _share(objective: Objective, hits: Bools, of: Bools, turns: Sequence[Bools]) -> Judgement:
-    k = [int((hits & of & rows).sum()) for rows in turns]
-    n = [int((of & rows).sum()) for rows in turns]
+def _share(objective: Objective, hits: Bools, of: Bools, measured: Measured) -> Judgement:
+    k, n = measured.counts(hits & of), measured.counts(of)
     if not sum(n):
         return _undecided(objective, "no request was measured")
     share = sum(k) / sum(n)

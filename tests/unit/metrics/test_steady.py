@@ -128,7 +128,7 @@ def test_of_records() -> None:
     found = steadiness(cols, parts)
     assert found["turns"]["tpot_ms"]["change"] == pytest.approx(0.15, rel=0.01)
     assert found["turns"]["ttft_ms"]["change"] == found["turns"]["throughput_tokens_per_s"]["change"] == 0
-    # Two at each end are left out, 1.20 / 1.05 remains; of turn 0, where a third was in flight, 1.175 / 1.075.
+    # Two at each end are left out: 1.20 / 1.05; of turn 0, with a third one in flight, 1.175 / 1.075.
     expected = ((1.175 / 1.075) * (1.20 / 1.05) ** 5) ** (1 / 6) - 1
     assert found["within"]["tpot_ms"]["change"] == pytest.approx(expected)
     assert found["settling"]["ttft_ms"] == {"requests": 0, "of": 60, "effect": 0.0, "errors": 0.0}
