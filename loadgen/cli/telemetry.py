@@ -137,13 +137,14 @@ def _server(listen: str | None, settings: Settings) -> AgentServer | None:
     if listen is None:
         return None
     host, _, port = listen.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not (port.isascii() and port.isdigit() and len(port) < 6) or int(port) > 65535:
         raise ConfigError(f"--listen {listen!r} is not HOST:PORT, for example {LISTEN}")
     token = settings.telemetry.token()
     try:
         return AgentServer((host.strip("[]"), int(port)), token, RowBuffer())
-    except OSError as e:
-        raise ConfigError(f"--listen {listen}: {e.strerror or e}") from None
+    except (OSError, UnicodeError) as e:
+        said = getattr(e, "strerror", None) or e
+        raise ConfigError(f"--listen {listen}: {said}") from None
 
 
 def _sample(

@@ -95,7 +95,8 @@ def load_settings(
     if influxdb:
         table = values.get("influxdb")
         base = table if isinstance(table, dict) else {}
-        _build(InfluxdbSpec, {**base, **influxdb}, " and ".join(INFLUXDB_ENV[key] for key in influxdb))
+        for key in influxdb:  # each by itself, so that the one that is wrong is named
+            _build(InfluxdbSpec, {**base, key: influxdb[key]}, INFLUXDB_ENV[key])
         _merge(values, {"influxdb": influxdb})
 
     agents = tuple(part.strip() for part in env.get(AGENTS_ENV, "").split(",") if part.strip())

@@ -7,7 +7,6 @@ not with the module: in a Locust process it must come after the monkey patch.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -108,6 +107,8 @@ class Control:
     def _call(self, method: str, path: str, body: bytes | None, read_s: float | None) -> Reply:
         import requests
 
+        from loadgen.httpsession import TooMuch, new_session, read_body
+
         from .neterrors import explain
 
         headers = {"Accept-Encoding": "identity", "Accept": "*/*", **self.headers()}
@@ -115,7 +116,7 @@ class Control:
             headers["Content-Type"] = "application/json"
         if self._session is None:
             try:
-                self._session = _session(self.spec)
+                self._session = new_session(self.spec.url, self.spec)
             except ConfigError as e:
                 raise self.error(str(e), "config") from None
         limit = read_s or self.read_s
@@ -129,13 +130,13 @@ class Control:
                 allow_redirects=False,
                 stream=True,
             ) as response:
-                content = _read(response, time.monotonic() + 2 * limit)
+                content = read_body(response, MAX_BODY, 2 * limit)
                 if response.status_code != 200:
                     content = self.blank(content)
                 reply = Reply(
                     response.status_code, {k.lower(): v for k, v in response.headers.items()}, content
                 )
-        except _TooMuch as e:
+        except TooMuch as e:
             raise self.error(f"{method} {path} answered {e}", "answer") from None
         except (requests.exceptions.RequestException, OSError, ValueError) as e:
             text, reason = explain(e, self.spec, method, path, self.connect_s, limit)
@@ -147,63 +148,3 @@ class Control:
                 "answer",
             )
         return reply
-
-
-class _TooMuch(Exception):
-    pass
-
-
-def _read(response: requests.Response, deadline: float) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    for part in response.iter_content(65536):
-        parts.append(part)
-        size += len(part)
-        if size > MAX_BODY:
-            raise _TooMuch(f"with more than {MAX_BODY // 2**20} MiB")
-        if time.monotonic() > deadline:
-            raise _TooMuch("too slowly, a little at a time")
-    return b"".join(parts)
-
-
-def _session(spec: EngineSpec) -> requests.Session:
-    import requests
-    import requests.adapters
-
-    from loadgen.stream.proxy import proxy_for
-    from loadgen.tls import tls_context
-
-    class KeepHeaders(requests.auth.AuthBase):
-        """Keeps requests from replacing our Authorization by a password that it finds in ~/.netrc."""
-
-        def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
-            return r
-
-    context = tls_context(spec) if spec.url.startswith("https:") else None
-
-    class Adapter(requests.adapters.HTTPAdapter):
-        """Trusts whom the streams trust."""
-
-        def init_poolmanager(self, *args: Any, **kwargs: Any) -> Any:
-            return super().init_poolmanager(*args, **kwargs, ssl_context=context)
-
-        def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-            return super().proxy_manager_for(*args, **kwargs, ssl_context=context)
-
-    session = requests.Session()
-    # The same proxy as for the streams, which is none for loopback.
-    session.trust_env = False
-    if proxy := proxy_for(spec.url):
-        session.proxies = {"http": proxy, "https": proxy}
-    session.auth = KeepHeaders()
-    session.headers.clear()
-    session.headers["User-Agent"] = "loadgen"
-    session.verify = spec.ca_file or spec.verify_tls
-    if context is not None:
-        session.mount("https://", Adapter())
-    if not spec.verify_tls:
-        session.verify = False
-        import urllib3
-
-        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    return session

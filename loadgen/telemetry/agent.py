@@ -10,12 +10,14 @@ started anew, there are no rows, only facts and where to go on. GET /health need
 from __future__ import annotations
 
 import hmac
+import socket
 import threading
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -105,7 +107,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class AgentServer(ThreadingHTTPServer):
-    """Serves `buffer` in threads of its own from `start` to `stop`. Raises OSError if the port is taken."""
+    """Serves `buffer` in threads of its own from `start` to `stop`, by IPv4 or IPv6.
+
+    Raises OSError if the port is taken or the host is not this one, UnicodeError where it is no name.
+    """
 
     daemon_threads = True
     allow_reuse_address = True
@@ -113,12 +118,20 @@ class AgentServer(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], token: str, buffer: RowBuffer) -> None:
         self.token = token
         self.buffer = buffer
+        host, port = address
+        flags = socket.AI_PASSIVE
+        self.address_family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)[0][0]
         super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's, which asks the name service who we are: for seconds, where there is none.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     @property
     def url(self) -> str:
-        host, port = self.server_address[:2]
-        return f"http://{host!s}:{port}"
+        host = f"[{self.server_name}]" if ":" in self.server_name else self.server_name
+        return f"http://{host}:{self.server_port}"
 
     def start(self) -> None:
         threading.Thread(target=self.serve_forever, name="agent", daemon=True).start()

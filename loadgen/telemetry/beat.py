@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 
@@ -20,6 +21,8 @@ def next_beat(start: float, interval: float, now: float) -> tuple[int, float]:
 class Beat(threading.Thread):
     """Calls `work` at every beat until stopped. Work that takes longer than a beat skips the beats it has
     missed (`missed` counts them) and never bunches up.
+
+    Work that raises is told on standard error, once, and done again at the next beat.
 
     `busy_since` is the monotonic time at which the work now running began, None between two. A stuck call
     cannot be ended, so the thread is a daemon: the process can end without it.
@@ -38,6 +41,7 @@ class Beat(threading.Thread):
         self.interval_s = interval_s
         self.missed = 0
         self.busy_since: float | None = None
+        self.failure = ""
         self._work = work
         self._clock = clock
         self._start_at = clock() if start_at is None else start_at
@@ -47,11 +51,20 @@ class Beat(threading.Thread):
         due, at = 0, self._start_at
         while not self._stopped.wait(max(0.0, at - self._clock())):
             self.busy_since = self._clock()
-            self._work()
+            try:
+                self._work()
+            except Exception as e:
+                self._failed(e)
             self.busy_since = None
             n, at = next_beat(self._start_at, self.interval_s, self._clock())
             self.missed += max(0, n - due - 1)
             due = n
+
+    def _failed(self, error: Exception) -> None:
+        """One beat that went wrong is no reason to leave out all that follow."""
+        if (said := f"{type(error).__name__}: {error}") != self.failure:
+            self.failure = said
+            traceback.print_exception(error)
 
     def ask_to_stop(self) -> None:
         self._stopped.set()

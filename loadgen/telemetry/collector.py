@@ -10,11 +10,10 @@ from urllib.parse import urlsplit
 import orjson
 
 from loadgen.telemetry.clockoffset import ClockOffset
+from loadgen.telemetry.foreign import LATEST_NS, foreign_row
 from loadgen.telemetry.output import Write
 from loadgen.telemetry.polling import Polled, PollError
 from loadgen.telemetry.processes import host_and_port, name_by_port, resolved
-
-KINDS = ("sample", "note")
 
 
 class AgentCollector(Polled):
@@ -39,6 +38,7 @@ class AgentCollector(Polled):
         self._where: dict[str, str] = {}
         self._clock = ClockOffset()
         self._clock_noted = False
+        self._odd_noted = False
         self._engine_of = _engines_at(url, engines)
 
     def poll(self) -> None:
@@ -49,10 +49,11 @@ class AgentCollector(Polled):
             answer = orjson.loads(body)
             theirs_ns = int(answer["now_ns"])
             where = {"since": str(int(answer["next"])), "agent": str(answer["agent"])}
-            rows = [row for row in answer["rows"] if row["kind"] in KINDS]
-            facts = [row for row in answer["facts"] if row["kind"] == "facts"]
+            sent = [*answer["facts"], *answer["rows"]]
             missed = int(answer["missed"])
-        except (ValueError, KeyError, TypeError):
+            if not 0 < theirs_ns < LATEST_NS:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, OverflowError):
             raise PollError(f"{self.url} is no telemetry agent: its answer makes no sense") from None
         if self._where and where["agent"] != self._where["agent"]:
             self.note(f"the agent at {self.url} was started anew: its samples have a gap here")
@@ -60,12 +61,16 @@ class AgentCollector(Polled):
             self.note(f"{missed} rows of {self.url} are lost: it was not asked for too long")
         self._look_at_clock(sent_ns, received_ns, theirs_ns)
         self._where = where
-        for row in [*facts, *rows]:
+        rows = [row for row in map(foreign_row, sent) if row is not None]
+        if len(rows) < len(sent) and not self._odd_noted:
+            self._odd_noted = True
+            self.note(f"{self.url} sends rows that make no sense, which are left out: is it of this version?")
+        for row in rows:
             self.keep(self._ours(row))
 
     def _ours(self, row: dict[str, Any]) -> dict[str, Any]:
-        out = {**row, "t_ns": self._clock.ours(int(row["t_ns"]))}
-        if self._engine_of and isinstance(row.get("processes"), list):
+        out = {**row, "t_ns": self._clock.ours(row["t_ns"])}
+        if self._engine_of and "processes" in row:
             out["processes"] = name_by_port(row["processes"], self._engine_of)
         return out
 

@@ -7,6 +7,7 @@ PROF_*_ACTIVE as shares of the time. Which of them an exporter has is decided by
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 from loadgen.engines.metricstext import samples
 from loadgen.telemetry.reasons import decode
-from loadgen.telemetry.rows import DCGM, DCGM_FIELDS, SAMPLE_FIELDS, facts_row, sample_row
+from loadgen.telemetry.rows import DCGM, DCGM_FIELDS, SAMPLE_FIELDS, existing, facts_row, sample_row
 
 MIB = 2**20
 # DCGM's values for "there is none" (dcgm_structs.h): near 2^63, and 2^47 for floats; which of them says why.
@@ -28,7 +29,7 @@ Convert = Callable[[float], Any]
 _SAMPLE: dict[str, tuple[str, Convert]] = {
     "DCGM_FI_DEV_GPU_UTIL": ("utilization_percent", float),
     "DCGM_FI_DEV_MEM_COPY_UTIL": ("memory_busy_percent", float),
-    "DCGM_FI_DEV_FB_USED": ("memory_used_bytes", lambda v: int(v * MIB)),
+    "DCGM_FI_DEV_FB_USED": ("memory_used_bytes", lambda v: _bytes(v)),
     "DCGM_FI_DEV_GPU_TEMP": ("temperature_c", float),
     "DCGM_FI_DEV_SM_CLOCK": ("sm_clock_mhz", float),
     "DCGM_FI_DEV_MEM_CLOCK": ("memory_clock_mhz", float),
@@ -112,7 +113,7 @@ def _group(text: str, host: str) -> dict[Key, _Seen]:
             continue
         labels = dict(_LABEL.findall(written))
         gpu = labels.get("gpu", "")
-        if not (gpu.isascii() and gpu.isdigit()):
+        if not (gpu.isascii() and gpu.isdigit() and len(gpu) < 6):
             continue  # NVSwitches, CPUs
         instance = labels.get("GPU_I_ID", "")
         profile = labels.get("GPU_I_PROFILE", "")
@@ -133,14 +134,24 @@ def _is_blank(value: float) -> bool:
 
 
 def _convert(table: Mapping[str, tuple[str, Convert]], values: Mapping[str, float]) -> dict[str, Any]:
-    return {field: convert(values[name]) for name, (field, convert) in table.items() if name in values}
+    out = {}
+    for name, (field, convert) in table.items():
+        if name in values:
+            with contextlib.suppress(OverflowError):
+                out[field] = convert(values[name])
+    return existing(out)
+
+
+def _bytes(mib: float) -> int | None:
+    """None for a figure that no memory has."""
+    return int(mib * MIB) if abs(mib) < 2**40 else None
 
 
 def _memory_total(values: Mapping[str, float]) -> int | None:
     if (total := values.get("DCGM_FI_DEV_FB_TOTAL")) is not None:
-        return int(total * MIB)
+        return _bytes(total)
     used, free, reserved = (values.get(name) for name in _FRAME_BUFFER)
     if used is None or free is None:
         return None
     # Exporters before 3.3 do not tell what the driver keeps for itself.
-    return int((used + free + (reserved or 0.0)) * MIB)
+    return _bytes(used + free + (reserved or 0.0))

@@ -9,6 +9,7 @@ from typing import Any
 
 import requests
 
+from loadgen.httpsession import TooMuch, new_session, read_body
 from loadgen.telemetry.beat import Beat
 from loadgen.telemetry.output import Write
 from loadgen.telemetry.rows import note_row
@@ -33,7 +34,7 @@ class Polled(ABC):
         self._host = host
         self._interval_s = interval_s
         self._write = write
-        self._session = requests.Session()
+        self._session = new_session(url)
         self._problem: str | None = None
         self._latest: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._facts: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -89,20 +90,15 @@ class Polled(ABC):
                 allow_redirects=False,
                 stream=True,
             ) as reply:
-                status = reply.status_code
-                body = b""
-                for part in reply.iter_content(2**16):
-                    body += part
-                    if len(body) > LARGEST:
-                        break
-        except requests.RequestException as e:
+                status, body = reply.status_code, read_body(reply, LARGEST, 2 * READ_S)
+        except TooMuch as e:
+            raise PollError(f"{self.url} answers {e}") from None
+        except (requests.RequestException, OSError, ValueError) as e:
             raise PollError(f"{self.url} does not answer ({_plain(e)})") from None
         if status in (401, 403):
             raise PollError(f"{self.url} refuses the token (HTTP {status})")
         if status != 200:
             raise PollError(f"{self.url} answers HTTP {status}")
-        if len(body) > LARGEST:
-            raise PollError(f"{self.url} answers with more than {LARGEST // 2**20} MiB")
         return body
 
     def _work(self) -> None:
@@ -119,9 +115,11 @@ class Polled(ABC):
             self._problem = None
         except PollError as e:
             self._problem = str(e)
+        except Exception as e:  # whatever it sent, it is asked again at the next beat
+            self._problem = f"{self.url} answers what cannot be used ({type(e).__name__}: {e})"[:300]
 
 
-def _plain(error: requests.RequestException) -> str:
+def _plain(error: Exception) -> str:
     if isinstance(error, requests.Timeout):
         return "time-out"
     text = str(error)

@@ -14,6 +14,8 @@ FACTS = "facts"
 SAMPLE = "sample"
 NOTE = "note"
 
+LARGEST_INT = 2**63 - 1
+
 NVML = "nvml"
 DCGM = "dcgm"
 
@@ -87,9 +89,11 @@ def note_row(t_ns: int, host: str, text: str, gpu: int | None = None) -> dict[st
 
 
 def existing(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values without those that are None or no finite number."""
+    """The values without those that are None, no finite number, or an integer of more than 64 bits."""
     return {k: v for k, v in values.items() if v is not None and not _is_no_number(v)}
 
 
 def _is_no_number(value: Any) -> bool:
+    if isinstance(value, int):
+        return not -LARGEST_INT <= value <= LARGEST_INT
     return isinstance(value, float) and not math.isfinite(value)

@@ -33,11 +33,28 @@ def test_the_environment_overrides_the_file_key_by_key(tmp_path: Path) -> None:
         ({"INFLUXDB_URL": "db:8086"}, "INFLUXDB_URL: url: 'db:8086' is not an address"),
         ({"INFLUXDB_URL": "http://db:x"}, "port"),
         ({"INFLUXDB_URL": "http://me:secret@db:8086"}, "keys do not belong in the address"),
+        ({"INFLUXDB_URL": "http://[::1"}, r"'http://\[::1' is not an address"),
+        ({"INFLUXDB_URL": "http://my db:8086"}, "'http://my db:8086' is not an address"),
+        ({"INFLUXDB_URL": "http://db:8086/a\n/x"}, "is not an address"),
+        ({"INFLUXDB_URL": "db", "INFLUXDB_BUCKET": "b", "INFLUXDB_ORG": "o"}, "^INFLUXDB_URL: url: 'db' is"),
     ],
 )
 def test_a_bad_address_is_a_sentence(tmp_path: Path, env: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         settings(tmp_path, env=env)
+
+
+def test_space_around_an_address_is_not_part_of_it(tmp_path: Path) -> None:
+    made = settings(tmp_path, env={"INFLUXDB_URL": " http://db:8086/ \n", "VLLM_URL": "http://gpu:8000\r"})
+    assert made.influxdb.url == "http://db:8086"
+    assert made.engines[0].url == "http://gpu:8000"
+
+
+@pytest.mark.parametrize("url", ["http://db:8086?token=hush", "http://db:8086#hush", "ftp://me:hush@db"])
+def test_a_key_in_a_refused_address_is_not_repeated(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        settings(tmp_path, env={"INFLUXDB_URL": url})
+    assert "hush" not in str(error.value)
 
 
 def test_a_token_comes_from_its_variable_then_from_its_file(tmp_path: Path) -> None:

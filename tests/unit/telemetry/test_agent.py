@@ -132,6 +132,19 @@ def test_nothing_without_the_token(agent: Agent, header: str | None) -> None:
     assert TOKEN.encode() not in reply.content
 
 
+def test_an_agent_on_ipv6() -> None:
+    try:
+        server = AgentServer(("::1", 0), TOKEN, RowBuffer())
+    except OSError:
+        pytest.skip("there is no IPv6 here")
+    server.start()
+    try:
+        assert server.url.startswith("http://[::1]:")
+        assert requests.get(f"{server.url}/health", timeout=10).json() == {"status": "ok"}
+    finally:
+        server.stop()
+
+
 def test_health_and_nonsense(agent: Agent) -> None:
     assert requests.get(f"{agent.server.url}/health", timeout=10).json() == {"status": "ok"}
     assert requests.get(f"{agent.server.url}/etc/passwd", timeout=10).status_code == 404

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from loadgen.telemetry.dcgm import parse
@@ -99,6 +100,21 @@ def test_names_and_units() -> None:
 )
 def test_dcgms_blank_values_are_no_values(value: str) -> None:
     assert "power_w" not in one(DEV_POWER_USAGE=value, DEV_GPU_TEMP=30)
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "1e30", "18446744073709551615", "NaN", "+Inf"])
+def test_figures_that_no_gpu_has_cost_no_other(value: str) -> None:
+    names = (
+        "DCGM_FI_DEV_FB_USED",
+        "DCGM_FI_DEV_FB_FREE",
+        "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
+        "DCGM_FI_DEV_PSTATE",
+    )
+    text = "".join(line(name, value) for name in names) + line("DCGM_FI_DEV_GPU_TEMP", 40)
+    facts, (row,) = parse(text, 5, "h")
+    assert row["temperature_c"] == 40
+    assert not {"memory_used_bytes", "memory_total_bytes", "throttle_mask", "pstate"} & row.keys()
+    assert orjson.dumps([facts, row])
 
 
 def test_the_older_name_of_the_clock_reasons() -> None:
