@@ -31,8 +31,8 @@ examples:
   loadgen ship latest --dry-run  how much that is; sends nothing
   loadgen ship latest --again    all of it: the bucket was lost, or is another's
 
-Lines that InfluxDB refuses for good go to dead-letter.jsonl in the run's
-directory, with the reason.
+Lines that are damaged, or that InfluxDB refuses for good, go to
+dead-letter.jsonl in the run's directory, with the reason.
 
 exit code: 0 all is there, 1 something is not, 2 a setting is missing."""
 SHOW_S = 0.5
@@ -119,12 +119,13 @@ def _ship(run: RunDir, spec: InfluxdbSpec, token: str, again: bool) -> int:
             progress.clear()
         print(f"{name}: {plural(delivery.lines, 'point')} delivered to {spec.url}, bucket {spec.bucket}")
         if why:
-            left = plural(delivery.left(), "line")
-            print(f"loadgen ship: {name}: {left} are left: {why}", file=sys.stderr)
+            left = delivery.left()
+            what = f"{plural(left, 'line')} {'is' if left == 1 else 'are'}" if left else "the summary is"
+            print(f"loadgen ship: {name}: {what} left: {why}", file=sys.stderr)
         if refused := delivery.dead - dead:
             lines = plural(refused, "line")
             where = delivery.letters.path
-            print(f"loadgen ship: {name}: InfluxDB refused {lines}, see {where}", file=sys.stderr)
+            print(f"loadgen ship: {name}: {lines} could not be delivered, see {where}", file=sys.stderr)
     _say_if_it_goes_on(run)
     return exitcodes.FAILED if why or refused else exitcodes.OK
 

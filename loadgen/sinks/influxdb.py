@@ -28,6 +28,8 @@ SECRET_CHARS = 6  # a shorter token is no secret, and blanking it would garble w
 # A fifth of the size for a third of what the library's own level 9 costs.
 COMPRESSION_LEVEL = 1
 _TLS_FOR_GOOD = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
+# Its __del__ asks for this, also of a client that Ctrl-C left half made.
+InfluxDBClient.api_client = None  # type: ignore[assignment]
 _DROPPED = re.compile(r"dropped[= ](\d+)")
 _TOO_OLD = "retention policy"
 

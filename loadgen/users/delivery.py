@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+from loadgen.plain import plural
 from loadgen.users.run import Run
 from loadgen.users.sidecar import Sidecar
 
@@ -26,6 +27,7 @@ class Delivery:
         self._run = run
         self._said: dict[str, Any] = {}
         self._told = ""
+        self._ended = False
         self._sidecar: Sidecar | None = None
         if spec.url is None:
             return
@@ -35,6 +37,7 @@ class Delivery:
 
     def end(self) -> None:
         """The run is over and its journals are closed: what is left is delivered now."""
+        self._ended = True
         if self._sidecar is not None:
             self._sidecar.end_input()
 
@@ -68,7 +71,8 @@ class Delivery:
             dead = said.get("dead") or 0
             log.info("InfluxDB has all %s points of this run", f"{said.get('lines', 0):,}")
             if dead:
-                log.warning("InfluxDB refused %d points: %s", dead, self._run.dir.path / "dead-letter.jsonl")
+                where = self._run.dir.path / "dead-letter.jsonl"
+                log.warning("%s could not be delivered, see %s", plural(dead, "line"), where)
             return
         why = said.get("why") or sidecar.last_words() or "the shipper ended early"
         log.warning("not all of this run is in InfluxDB: %s; nothing is lost: loadgen ship %s", why, name)
@@ -78,7 +82,7 @@ class Delivery:
         why = row.get("why")
         if row.get("state") in ("waiting", "stopped") and why and why != self._told:
             self._told = why
-            log.warning("%s (the run goes on)", why)
+            log.warning("%s%s", why, "" if self._ended else " (the run goes on)")
         elif row.get("state") == "delivering" and self._told:
             self._told = ""
             log.info("InfluxDB answers again at %s", time.strftime("%H:%M:%S"))

@@ -83,15 +83,16 @@ def on_init(environment: Any, **_: Any) -> None:
     if os.environ.get(PLAIN_ENV):
         _plain_log(options)
     logging.getLogger("loadgen").setLevel(logging.INFO)
+    # StopTest is raised in a greenlet of Locust's web UI for a run that cannot be, which has been told in a
+    # sentence. Ctrl-C before a run has begun needs no words.
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, StopTest, KeyboardInterrupt)
     if isinstance(environment.runner, WorkerRunner):
         worker = _state["session"] = LlmUser.workplace = WorkerSession(environment)
         gevent.signal_handler(signal.SIGINT, worker.interrupted)
         early.listen()
     else:
         _begin_session(environment, options)
-    # Raised in a greenlet of Locust's web UI for a run that cannot be, which has been told in a sentence.
-    hub = gevent.get_hub()
-    hub.NOT_ERROR = (*hub.NOT_ERROR, StopTest)
     # A run makes few objects that live long and many that die at once. Everything that has been loaded so
     # far is set aside, so that a full collection does not hold up the reader while it walks through it.
     gc.collect()
@@ -108,6 +109,9 @@ def _begin_session(environment: Any, options: Any) -> None:
         session.listen()
         # The users of a worker that has gone are given to the others. (Locust's default: to nobody.)
         options.enable_rebalancing = True
+    # Python's own handler may raise anywhere, and one that it raises in a handler of fork() is lost: the run
+    # would begin. This one raises where something is waited for.
+    waiting = gevent.signal_handler(signal.SIGINT, _interrupted)
     try:
         if options.headless:
             session.check()
@@ -117,7 +121,13 @@ def _begin_session(environment: Any, options: Any) -> None:
         exit_with(str(e), exitcodes.USAGE if isinstance(e, ConfigError) else exitcodes.FAILED)
     except KeyboardInterrupt:
         sys.exit(exitcodes.INTERRUPTED)
+    finally:
+        waiting.cancel()
     Interrupt(session).install()
+
+
+def _interrupted() -> None:
+    raise KeyboardInterrupt
 
 
 def _plain_log(options: Any) -> None:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 from rich.console import Console
 
+from loadgen.store import StoreError
 from loadgen.users.run import SUITE_ENV, Run
 
 log = logging.getLogger("loadgen")
@@ -30,6 +31,8 @@ def show_result(run: Run) -> None:
             # In a process of its own: pyarrow would more than double the memory of a load generator.
             command = [sys.executable, "-m", "loadgen.store.parquet", str(run.dir.path)]
             subprocess.run(command, check=False)
+    except StoreError as e:  # a full disk, a directory that is gone
+        log.error("%s; when that is mended: loadgen summary %s --write", e, run.dir.path)
     except Exception:
         log.exception("the summary could not be made; try `loadgen summary %s`", run.dir.path)
     if SUITE_ENV not in os.environ:  # a suite names its own directory when all its runs are over

@@ -124,13 +124,16 @@ class Session:
         # Without kernel stamps the reader takes the clock after each read, and says so.
         self.run = Run(settings, lanes, clock="kernel" if self._reader.stamps else "read")
         self.measured = 0
-        self._telemetry = Telemetry(self.run)
-        self._delivery = Delivery(self.run)
         try:
+            self._telemetry = Telemetry(self.run)
+            self._delivery = Delivery(self.run)
             self._telemetry.check()
         except ConfigError as e:
             self.run.note(str(e))
             self._close_run(FAILED)
+            raise
+        except KeyboardInterrupt:  # a driver that hangs is waited for here
+            self._close_run(INTERRUPTED)
             raise
         residency = None
         if settings.residency == "exclusive":

@@ -10,6 +10,7 @@ import pytest
 from loadgen.store import RunDir
 from tests.e2e.conftest import SHORT, engine_flags
 from tests.support.locust_run import ROOT, LocustRun, run_loadgen, run_locust, start_locust
+from tests.support.telemetry_child import environment
 
 # At the reference speed 64 tokens take about 1.5 s: long enough to be in the middle of it.
 LONG = (
@@ -64,6 +65,17 @@ def test_ctrl_c_once_finishes_what_is_in_flight(runs, sim):
     assert "Traceback" not in run.err
     assert run.manifest["state"] == "interrupted"
     assert "tok/s" in run.out  # the summary is printed all the same
+
+
+def test_ctrl_c_while_a_driver_is_waited_for_ends_the_run_as_interrupted(runs, sim):
+    env = environment(hang="nvmlInit")
+    run = start_locust(runs, "--headless", *engine_flags(a=sim("vllm", speed=20)), *SHORT, env=env)
+    run.wait_for(lambda r: (r.dir / "telemetry.log").exists())
+    run.send(signal.SIGINT)
+    run.wait()
+    assert run.code == 130
+    assert "KeyboardInterrupt" not in run.err
+    assert run.manifest["state"] == "interrupted"
 
 
 def test_ctrl_c_twice_cuts(runs, sim):

@@ -107,7 +107,7 @@ def test_refused_lines_are_told_and_kept(there: Bucket, tmp_path: Path, capsys: 
     run.journal_path.write_bytes(run.journal_path.read_bytes() + b"nonsense\n{\n")
     assert cli.main(["ship"]) == 1
     err = capsys.readouterr().err
-    assert "InfluxDB refused 2 lines, see " in err
+    assert "2 lines could not be delivered, see " in err
     letters = [json.loads(line) for line in (run.path / "dead-letter.jsonl").read_text().splitlines()]
     assert [(letter["line"], letter["why"]) for letter in letters] == [
         ("nonsense", "it is not JSON"),
@@ -126,6 +126,15 @@ def test_a_bucket_that_is_not_there(
     assert "lines are left: InfluxDB at" in err
     assert "has no bucket 'nowhere'" in err
     assert there.token not in err
+
+
+def test_a_summary_that_cannot_be_made_is_what_is_left(
+    there: Bucket, tmp_path: Path, capsys: Capture
+) -> None:
+    run = make_run(tmp_path / "runs")
+    (run.path / "derived.jsonl").mkdir()
+    assert cli.main(["ship"]) == 1
+    assert "the summary is left: " in capsys.readouterr().err
 
 
 def test_somebody_else_is_at_it(there: Bucket, tmp_path: Path, capsys: Capture) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from influxdb_client.client.influxdb_client import InfluxDBClient
 
 from loadgen.config import ConfigError, InfluxdbSpec
 from loadgen.sinks.influxdb import InfluxWriter, Refusal, WriteError, said_by
@@ -173,3 +174,8 @@ def test_a_real_one_takes_lines(bucket: Bucket) -> None:
 )
 def test_what_an_error_says(body: object, text: str) -> None:
     assert said_by(body) == text
+
+
+def test_a_client_that_ctrl_c_left_half_made_ends_quietly() -> None:
+    client = InfluxDBClient.__new__(InfluxDBClient)
+    client.__del__()
