@@ -8,6 +8,7 @@ from typing import Any
 
 from loadgen.report.html.markup import Html, tag, text
 from loadgen.report.plain import number, plural
+from loadgen.sweep.names import swept_scenario
 from loadgen.workload.scenarios import SCENARIOS
 
 # Seen well on white and on near-black (contrast 3 and more on both); blue and orange first, a pair that
@@ -51,7 +52,9 @@ def interval(low: float | None, high: float | None) -> str:
 
 def scenario_title(scenario: str, settings: Mapping[str, Any]) -> str:
     """What a run was of, in words: the scenario's own title where its users are the scenario's."""
-    known, users = SCENARIOS.get(scenario), settings.get("users")
+    users = settings.get("users")
+    scenario = swept_scenario(scenario, users)
+    known = SCENARIOS.get(scenario)
     if known and users in (None, known.users):
         return known.title
     name = scenario.replace("_", " ")

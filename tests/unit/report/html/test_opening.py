@@ -120,7 +120,16 @@ def test_a_suite_has_a_line_a_scenario(tmp_path: Path) -> None:
 def test_a_sweep_is_one_picture_of_its_throughput(tmp_path: Path) -> None:
     suite = Suite.create(tmp_path)
     for users in (4, 1, 2):
-        made_run(tmp_path, (FAST, SLOW), users=users, requests=4, blocks=6, gpus=0, suite=suite)
+        made_run(
+            tmp_path,
+            (FAST, SLOW),
+            scenario=f"concurrency_{users}",
+            users=users,
+            requests=4,
+            blocks=6,
+            gpus=0,
+            suite=suite,
+        )
     digests = [digest(run) for run in suite.runs()]
     assert headline(digests)[0] == "vllm and llamacpp: concurrency, 1 to 4 users"
     said = words(digests)

@@ -133,7 +133,9 @@ def test_every_figure_is_defined(plain: str) -> None:
 def test_one_of_many_runs_is_folded(tmp_path: Path) -> None:
     suite = Suite.create(tmp_path)
     for users in range(1, 7):
-        made_run(tmp_path, users=users, requests=6, blocks=1, gpus=0, suite=suite)
+        made_run(
+            tmp_path, scenario=f"concurrency_{users}", users=users, requests=6, blocks=1, gpus=0, suite=suite
+        )
     text = page([digest(run) for run in suite.runs()], PLOTLY)
     assert text.count('class="run folded"') == 6
     assert "Latency against throughput: concurrency" in text
