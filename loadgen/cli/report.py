@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="where to write it")
     parser.add_argument("--baseline", metavar="ENGINE", help="compare with this engine (default: the first)")
     parser.add_argument(
+        "--gpu-hour",
+        type=_price,
+        metavar="PRICE",
+        help="price of a GPU hour, for the cost of a million tokens",
+    )
+    parser.add_argument(
         "--runs-dir",
         type=Path,
         help="where runs are looked up by name (default: runs_dir of loadgen.toml, else ./runs)",
@@ -60,7 +66,7 @@ def execute(args: argparse.Namespace) -> int:
         path = args.output or _beside(targets)
         if path.is_dir():
             raise StoreError(f"{path} is a directory: name a file in it")
-        size = write_html(_runs(targets), path, baseline=args.baseline)
+        size = write_html(targets, path, baseline=args.baseline, gpu_hour=args.gpu_hour)
     except (StoreError, OSError) as e:
         print(f"loadgen report: {clean(e, 1000)}", file=sys.stderr)
         return exitcodes.FAILED
@@ -72,10 +78,11 @@ def _beside(targets: Sequence[RunDir | Suite]) -> Path:
     return targets[0].path / "report.html" if len(targets) == 1 else SEVERAL
 
 
-def _runs(targets: Sequence[RunDir | Suite]) -> list[RunDir]:
-    """All runs, each once."""
-    found: dict[Path, RunDir] = {}
-    for target in targets:
-        for run in target.runs() if isinstance(target, Suite) else [target]:
-            found.setdefault(run.path.resolve(), run)
-    return list(found.values())
+def _price(text: str) -> float:
+    try:
+        price = float(text)
+    except ValueError:
+        price = 0.0
+    if not 0 < price < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no price of a GPU hour: give a number, such as 2.50")
+    return price

@@ -50,7 +50,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> str:
     suite = Suite.create(folder)
     for users in (1, 2, 4, 8, 16, 32):
         made_run(folder, (FAST, SLOW), users=users, requests=2 * users, blocks=2, gpus=0, suite=suite)
-    write_html(suite.runs(), folder / "report.html")
+    write_html([suite], folder / "report.html")
     return (folder / "report.html").as_uri()
 
 

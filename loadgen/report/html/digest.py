@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from loadgen.compare.facts import engine_facts
+from loadgen.compare.outcome import Outcome
+from loadgen.compare.result import RunComparison
 from loadgen.compare.runs import compare_run
 from loadgen.metrics import METRICS, Metric
 from loadgen.record import OK, WARMUP
-from loadgen.report.html.comparison import Comparison
 from loadgen.report.html.failures import Failures, failures
-from loadgen.report.html.samples import Distribution, gap_counts, of_counts, thinned
+from loadgen.report.html.samples import Distribution, of_counts
 from loadgen.report.html.timeline import Course, course
 from loadgen.report.load import EngineData, RunData
 from loadgen.report.summary import RunSummary
 from loadgen.sinks.derive import start_of
 from loadgen.store import RunDir
-from loadgen.sweep.names import swept_scenario
 
 DRAWN = ("ttft_ms", "tpot_ms", "e2e_ms")
 GAPS = "chunk_gap_ms"
-LEAST_LOADS = 3  # with fewer there is no curve
 
 
 @dataclass
 class Digest:
-    """One run. `curves[metric][engine]`; `manifest` as its file has it, empty where there is none."""
+    """One run. `curves[metric][engine]`; `manifest` as its file has it, empty where there is none;
+    `comparison` has one engine or none where nothing could be compared, `outcomes` are the verdicts."""
 
     summary: RunSummary
     start_ns: int
     course: Course
     curves: dict[str, dict[str, Distribution]]
     failures: list[Failures]
-    comparison: Comparison | None = None
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    path: Path = field(default_factory=Path)
+    comparison: RunComparison | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
 
     @property
     def users(self) -> int | None:
@@ -50,13 +54,12 @@ def digest(run: RunDir, *, baseline: str | None = None) -> Digest:
 
     def look(run: RunDir, data: RunData, summary: RunSummary) -> dict[str, Any]:
         made.append(_of_columns(run, data, summary))
-        return {}
+        return dict(engine_facts(run, data, summary))
 
     compared = compare_run(run, baseline=baseline, look=look)
     (one,) = made
     one.summary.validity = compared.validity
-    if len(compared.engines) > 1:
-        one.comparison = compared.to_dict()
+    one.comparison = compared
     return one
 
 
@@ -71,20 +74,8 @@ def _of_columns(run: RunDir, data: RunData, summary: RunSummary) -> Digest:
         _curves(data),
         failures(run) if doubtful else [],
         manifest=data.manifest.to_dict() if data.manifest else {},
+        path=run.path.resolve(),
     )
-
-
-def by_load(digests: Sequence[Digest]) -> dict[str, list[Digest]]:
-    """The runs of each scenario that was run with several numbers of users, fewest first: a sweep."""
-    found: dict[str, list[Digest]] = {}
-    for d in digests:
-        if d.users is not None:
-            found.setdefault(swept_scenario(d.summary.scenario, d.users), []).append(d)
-    return {
-        scenario: sorted(steps, key=lambda d: d.users or 0)
-        for scenario, steps in found.items()
-        if len({d.users for d in steps}) >= LEAST_LOADS
-    }
 
 
 def _curves(data: RunData) -> dict[str, dict[str, Distribution]]:
@@ -92,16 +83,14 @@ def _curves(data: RunData) -> dict[str, dict[str, Distribution]]:
     out: dict[str, dict[str, Distribution]] = {}
     for name, engine in data.engines.items():
         rows = _rows(engine)
-        for metric in DRAWN:
+        for metric in (*DRAWN, GAPS):
             if len(some := _curve(metrics[metric], engine, rows)):
                 out.setdefault(metric, {})[name] = some
-        if len(gaps := of_counts(*gap_counts(engine.columns, rows))):
-            out.setdefault(GAPS, {})[name] = gaps
     return out
 
 
 def _curve(metric: Metric, engine: EngineData, rows: Any) -> Distribution:
-    return thinned(metric.samples(engine.columns, rows))
+    return of_counts(*metric.counted(engine.columns, rows))
 
 
 def _rows(engine: EngineData) -> Any:

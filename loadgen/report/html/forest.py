@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from loadgen.report.html.comparison import Row, gain
+from loadgen.compare.result import Row
+from loadgen.report.html.comparison import gain
 from loadgen.report.html.markup import Html, join, tag
 from loadgen.report.html.words import engine_mark, factor, interval
 
@@ -34,13 +35,13 @@ def forest(
     if not rows:
         return None
     end = _end(rows)
-    pairs = {(row["engine"], row["baseline"]) for row in rows}
+    pairs = {(row.engine, row.baseline) for row in rows}
     body = []
     for heading, some in groups:
         if heading and some:
             body.append(tag("tr", tag("th", heading, colspan=3, scope="rowgroup"), class_="group"))
         for name, row in some:
-            named = name if len(pairs) == 1 else f"{name}, {row['engine']}"
+            named = name if len(pairs) == 1 else f"{name}, {row.engine}"
             body.append(_line(row, named, end, margin, colours, void))
     return tag(
         "table",
@@ -102,8 +103,8 @@ def _line(row: Row, named: str, end: float, margin: float, colours: Mapping[str,
         tag("i", class_="margin", style=f"left:{low_edge:.2f}%;width:{high_edge - low_edge:.2f}%"),
         tag("i", class_="one"),
     ]
-    answer = "void" if void else row["answer"]
-    better = row["better"] if answer == "better" else None
+    answer = "void" if void else row.answer
+    better = row.better if answer == "better" else None
     colour = f"e{colours.get(better, 0)}" if better else "undecided"
     if low is not None and high is not None:
         a, b = _place(low, end), _place(high, end)
@@ -118,11 +119,11 @@ def _line(row: Row, named: str, end: float, margin: float, colours: Mapping[str,
         tag("td", tag("span", *parts, class_="track", aria_hidden="true"), class_="scale"),
         tag(
             "td",
-            tag("b", factor(row["ratio"])),
-            tag("small", interval(row["low"], row["high"])),
+            tag("b", factor(row.ratio)),
+            tag("small", interval(row.low, row.high)),
             class_="ratio",
         ),
-        title=None if void else row["sentence"],
+        title=None if void else row.sentence,
     )
 
 

@@ -1,29 +1,32 @@
-"""Latency against throughput, where runs of one scenario differ in their users."""
+"""Latency against throughput, where runs differ in their users: sweeps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from loadgen.report.html.charts import Chart, load_curve
-from loadgen.report.html.digest import Digest, by_load
 from loadgen.report.html.markup import Html, join, tag
+from loadgen.report.html.results import Loads, Results
 from loadgen.report.html.section import chart, legend
+from loadgen.sweep import Point
+from loadgen.sweep.curve import knee, slo_edge
 
 DRAWN = (("ttft_ms", "p95", "TTFT p95"), ("tpot_ms", "p50", "TPOT p50"), ("e2e_ms", "p50", "End to end p50"))
 
 
-def load_curves(digests: Sequence[Digest], colours: Mapping[str, int]) -> Html | None:
-    """None where there are fewer than three loads of a scenario."""
+def load_curves(results: Results, colours: Mapping[str, int]) -> Html | None:
+    """A section for each sweep; None without any."""
     parts: list[Html] = []
-    for scenario, steps in by_load(digests).items():
+    for loads in results.loads():
         identity = f"load-{len(parts)}"
-        charts = [chart(made, f"{identity}-{n}") for n, made in enumerate(_charts(steps, colours))]
-        names = list(dict.fromkeys(name for d in steps for name in d.summary.engines))
+        charts = [chart(made, f"{identity}-{n}") for n, made in enumerate(_charts(loads, colours))]
+        names = list(dict.fromkeys(name for d in loads.steps for name in d.summary.engines))
+        title = f"Latency against throughput: {loads.title.replace('_', ' ')}"
         parts.append(
             tag(
                 "section",
-                tag("h2", f"Latency against throughput: {scenario.replace('_', ' ')}"),
+                tag("h2", title),
                 legend(names, colours),
                 tag("div", *charts, class_="charts"),
                 id=identity,
@@ -33,17 +36,38 @@ def load_curves(digests: Sequence[Digest], colours: Mapping[str, int]) -> Html |
     return join(*parts) if parts else None
 
 
-def _charts(steps: Sequence[Digest], colours: Mapping[str, int]) -> list[Chart]:
+def _charts(loads: Loads, colours: Mapping[str, int]) -> list[Chart]:
     out = []
+    marks = _marks(loads)
     for metric, part, title in DRAWN:
         curves: dict[str, list[dict[str, Any]]] = {}
-        for d in steps:
+        for d in loads.steps:
             for name, figures in d.summary.engines.items():
                 x = figures["window"]["throughput_tokens_per_s"]
                 y = (figures.get(metric) or {}).get(part)
                 if x is not None and y is not None:
-                    curves.setdefault(name, []).append({"x": x, "y": y, "users": d.users})
+                    mark = marks.get((name, d.users or 0), "")
+                    curves.setdefault(name, []).append({"x": x, "y": y, "users": d.users, "mark": mark})
         if curves:
             about = "ms, against tokens per second in all; the numbers are users"
+            if any(marks.values()):
+                about += "; large: " + ", ".join(dict.fromkeys(marks.values()))
             out.append(load_curve(title, about, "ms", curves, colours))
+    return out
+
+
+def _marks(loads: Loads) -> dict[tuple[str, int], str]:
+    """What a sweep found of a step: its knee, and the last within the SLO."""
+    if loads.sweep is None:
+        return {}
+    out: dict[tuple[str, int], str] = {}
+    for name in loads.sweep.engines:
+        points: list[Point] = loads.sweep.points(name)
+        if found := knee(points, loads.sweep.plan.margin):
+            out[name, found.load] = "knee"
+        within = slo_edge(points).within if loads.sweep.plan.slo else None
+        if within is not None:
+            out[name, within] = " and ".join(
+                filter(None, (out.get((name, within)), "highest within the SLO"))
+            )
     return out

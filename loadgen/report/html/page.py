@@ -6,25 +6,30 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from loadgen import __version__
+from loadgen.report.html.answer import advice_list
+from loadgen.report.html.apart import apart
 from loadgen.report.html.definitions import definitions
 from loadgen.report.html.digest import Digest
+from loadgen.report.html.doubts import anchor, badge
 from loadgen.report.html.loadcurves import load_curves
 from loadgen.report.html.markup import Html, join, script_hash, tag
-from loadgen.report.html.opening import anchor, badge, headline, opening
+from loadgen.report.html.opening import headline, opening, title_of
+from loadgen.report.html.results import Results
 from loadgen.report.html.section import section
-from loadgen.report.html.words import NEUTRAL, PALETTE, colours_of, scenario_title
+from loadgen.report.html.words import NEUTRAL, PALETTE, colours_of
 
 MANY = 5  # more runs than this stand folded, but for the first
 
 
-def page(digests: Sequence[Digest], plotly: str) -> str:
-    """The report of these runs; `plotly` is the library's source.
+def page(results: Results, plotly: str) -> str:
+    """The report as HTML; `plotly` is the library's source.
 
     A policy in the page names the three scripts that it may run by their hashes, and nothing from elsewhere:
     markup that got through escaping all the same would be inert.
     """
-    colours = colours_of(name for d in digests for name in d.summary.engines)
-    title, when = headline(digests)
+    digests = results.digests
+    colours = colours_of(results.engines)
+    title, when = headline(results)
     script = _asset("page.js")
     policy = (
         f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
@@ -39,9 +44,11 @@ def page(digests: Sequence[Digest], plotly: str) -> str:
         ),
         tag(
             "main",
-            opening(digests, colours),
+            opening(results, colours),
             _contents(digests),
-            load_curves(digests, colours),
+            advice_list(results.advice),
+            *(apart(a, colours) for a in results.across),
+            load_curves(results, colours),
             *(section(d, colours, folded=len(digests) > MANY) for d in digests),
             tag("section", tag("h2", "Definitions"), definitions(), id="definitions"),
         ),
@@ -72,8 +79,10 @@ def _contents(digests: Sequence[Digest]) -> Html | None:
     if len(digests) < 2:
         return None
     items = []
-    for d in digests:
-        link = tag("a", scenario_title(d.summary.scenario, d.summary.settings), href=f"#{anchor(d)}")
+    titles = [title_of(d) for d in digests]
+    for d, title in zip(digests, titles, strict=True):
+        about = tag("small", f" {d.summary.name}") if titles.count(title) > 1 else None
+        link = tag("a", title, about, href=f"#{anchor(d)}")
         items.append(tag("li", link, " ", badge(d.summary.validity.level) if d.summary.validity else None))
     items.append(tag("li", tag("a", "definitions", href="#definitions")))
     return tag("nav", tag("ul", *items), aria_label="Contents")

@@ -7,10 +7,10 @@ from typing import Any
 
 from loadgen.report.html.charts import Chart, ecdf, pauses
 from loadgen.report.html.digest import DRAWN, GAPS, Digest
+from loadgen.report.html.doubts import anchor, badge, finding
 from loadgen.report.html.manifest import manifest_tables
 from loadgen.report.html.markup import Html, data_block, join, tag
-from loadgen.report.html.opening import anchor, badge, finding
-from loadgen.report.html.tables import comparison_table, failures_table, figures_table
+from loadgen.report.html.tables import comparison_table, cost_table, failures_table, figures_table
 from loadgen.report.html.timechart import time_chart
 from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, scenario_title
 from loadgen.report.notes import notes
@@ -113,10 +113,15 @@ def _doubts(digest: Digest) -> Html | None:
 
 
 def _compared(digest: Digest, colours: Mapping[str, int]) -> Html | None:
-    if digest.comparison is None:
+    comparison = digest.comparison
+    if comparison is None:
         return None
-    said = tag("summary", f"Every figure compared with {digest.comparison['baseline']}")
-    return tag("details", said, comparison_table(digest.comparison, colours))
+    costs = cost_table(comparison, colours)
+    every = None
+    if comparison.rows:
+        said = tag("summary", f"Every figure compared with {comparison.baseline}")
+        every = tag("details", said, comparison_table(comparison, colours))
+    return join(every, join(tag("h3", "Memory, energy, cost"), costs) if costs else None)
 
 
 def _distributions(digest: Digest, colours: Mapping[str, int], identity: str) -> Html | None:

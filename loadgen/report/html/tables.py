@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from loadgen.compare.result import RunComparison
+from loadgen.compare.verdict import BETTER
 from loadgen.metrics import METRICS
-from loadgen.report.html.comparison import Comparison
+from loadgen.report.comparison import cells
 from loadgen.report.html.failures import MOST_KINDS, Failures
 from loadgen.report.html.markup import Html, join, tag
 from loadgen.report.html.words import duration, engine_mark, factor, interval
@@ -122,50 +124,66 @@ _COUNTS: tuple[tuple[str, str, Cell], ...] = (
 )
 
 
-def comparison_table(comparison: Comparison, colours: Mapping[str, int]) -> Html:
-    """Every row of the comparison."""
+def comparison_table(comparison: RunComparison, colours: Mapping[str, int]) -> Html:
+    """Every row of the comparison, and what it rests on."""
     rows = []
-    for row in comparison["rows"]:
-        said = join(engine_mark(row["better"], colours), " better") if row["better"] else row["answer"]
+    for row in comparison.rows:
+        better = row.better if row.answer == BETTER else None
+        said = join(engine_mark(better, colours), " better") if better else row.answer
+        title, statistic, unit = cells.name(row)
+        mine, theirs = cells.values(row)
         rows.append(
             tag(
                 "tr",
-                tag(
-                    "th",
-                    row["title"],
-                    tag("small", "" if row["statistic"] == "value" else row["statistic"]),
-                    scope="row",
-                ),
-                tag(
-                    "td",
-                    engine_mark(row["engine"], colours),
-                    tag("small", number(row["value"])),
-                    class_="number",
-                ),
-                tag(
-                    "td",
-                    engine_mark(row["baseline"], colours),
-                    tag("small", number(row["baseline_value"])),
-                    class_="number",
-                ),
-                tag(
-                    "td",
-                    factor(row["ratio"]),
-                    tag("small", interval(row["low"], row["high"])),
-                    class_="number",
-                ),
-                tag("td", said, tag("small", plural(row["blocks"], "block"))),
-                title=row["sentence"],
+                tag("th", title, tag("small", f"{statistic} {unit}"), scope="row"),
+                tag("td", mine, tag("small", row.engine), class_="number"),
+                tag("td", theirs, tag("small", row.baseline), class_="number"),
+                tag("td", factor(row.ratio), tag("small", interval(row.low, row.high)), class_="number"),
+                tag("td", said, tag("small", plural(row.blocks, "block"))),
+                title=row.sentence,
             )
         )
     heads = ("figure", "engine", "baseline", "engine / baseline", "answer")
+    numbers = range(1, 4)
     head = tag(
         "tr",
-        *(tag("th", h, scope="col", class_="number" if 0 < n < 4 else None) for n, h in enumerate(heads)),
+        *(tag("th", h, scope="col", class_="number" if n in numbers else None) for n, h in enumerate(heads)),
     )
-    return tag(
-        "div", tag("table", tag("thead", head), tag("tbody", *rows), class_="figures"), class_="scroll"
+    basis = cells.basis(comparison, comparison.rows) if comparison.rows else ()
+    caption = tag("caption", ". ".join(basis))
+    table = tag("table", caption, tag("thead", head), tag("tbody", *rows), class_="figures")
+    return tag("div", table, class_="scroll")
+
+
+def cost_table(comparison: RunComparison, colours: Mapping[str, int]) -> Html | None:
+    """Memory, energy and cost of each engine with where the numbers are from; None where nothing is known."""
+    rows = [
+        tag("tr", tag("th", label, scope="row"), *(tag("td", cell, class_="number") for cell in row))
+        for label, row in cells.memory_cells(comparison)
+    ]
+    if not rows:
+        return None
+    names = (
+        tag("th", engine_mark(name, colours), scope="col", class_="number") for name in comparison.engines
     )
+    head = tag("thead", tag("tr", tag("th", "figure", scope="col"), *names))
+    table = tag("div", tag("table", head, tag("tbody", *rows), class_="figures"), class_="scroll")
+    notes = [*cells.against_baseline(comparison), *cells.sources(comparison)]
+    return join(table, tag("ul", *(tag("li", note) for note in notes), class_="notes small"))
+
+
+def differences_table(comparison: RunComparison) -> Html | None:
+    """What differs between two runs made apart; None where nothing does."""
+    matter, rest = cells.difference_cells(comparison)
+    if not matter and not rest:
+        return None
+    rows = [tag("tr", tag("th", what, scope="row"), tag("td", a), tag("td", b)) for what, a, b in matter]
+    head = tag("tr", *(tag("th", h, scope="col") for h in ("what differs", *comparison.runs)))
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="figures") if rows else None
+    others = (
+        tag("p", f"Also different, but of no matter to the figures: {', '.join(rest)}.") if rest else None
+    )
+    return join(tag("div", table, class_="scroll") if table else None, others)
 
 
 def failures_table(found: Sequence[Failures], start_ns: int, colours: Mapping[str, int]) -> Html | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from loadgen.report.html.markup import Html, tag, text
-from loadgen.report.plain import number, plural
+from loadgen.report.plain import clean, number, plural
 from loadgen.sweep.names import swept_scenario
 from loadgen.workload.scenarios import SCENARIOS
 
@@ -20,15 +20,19 @@ LONGEST_NAME = 48
 
 
 def colours_of(names: Iterable[str]) -> dict[str, int]:
-    """A colour's number for each engine, the same everywhere on a page."""
-    return {name: n % len(PALETTE) for n, name in enumerate(dict.fromkeys(names))}
+    """A colour's number for each engine, the same everywhere on a page. `NAME (A)`, the engine NAME in the
+    first of two runs, has that of NAME."""
+    names = list(dict.fromkeys(names))
+    own = dict.fromkeys(name.removesuffix(" (A)") for name in names)
+    number = {name: n % len(PALETTE) for n, name in enumerate(own)}
+    return {name: number[name.removesuffix(" (A)")] for name in names}
 
 
 def engine_mark(name: str, colours: Mapping[str, int]) -> Html:
-    """An engine's name behind a square of its colour."""
-    return tag(
-        "span", tag("i", class_=f"mark e{colours.get(name, 0)}"), text(name, LONGEST_NAME), class_="engine"
-    )
+    """An engine's name behind a square of its colour; no line ends between the two."""
+    shown = clean(name, LONGEST_NAME)
+    start = tag("span", tag("i", class_=f"mark e{colours.get(name, 0)}"), shown[:1], class_="start")
+    return tag("span", start, text(shown[1:]), class_="engine")
 
 
 def gpu_mark(n: int) -> Html:
@@ -53,7 +57,7 @@ def interval(low: float | None, high: float | None) -> str:
 def scenario_title(scenario: str, settings: Mapping[str, Any]) -> str:
     """What a run was of, in words: the scenario's own title where its users are the scenario's."""
     users = settings.get("users")
-    scenario = swept_scenario(scenario, users)
+    scenario = swept_scenario(scenario, users if isinstance(users, int) else None)
     known = SCENARIOS.get(scenario)
     if known and users in (None, known.users):
         return known.title

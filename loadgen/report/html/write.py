@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadgen.report.html.digest import digest
 from loadgen.report.html.page import page
-from loadgen.store import RunDir, StoreError
+from loadgen.report.html.results import results_of
+from loadgen.store import RunDir, StoreError, Suite
 from loadgen.store.manifest import write_atomically
 
+Target = RunDir | Suite
 
-def html_report(runs: Sequence[RunDir], *, baseline: str | None = None) -> str:
-    """The page of these runs. Raises StoreError, also where plotly is not installed or there is no run."""
+
+def html_report(
+    targets: Sequence[Target], *, baseline: str | None = None, gpu_hour: float | None = None
+) -> str:
+    """The page of these runs and suites; two are compared with each other. `gpu_hour` is the price of a GPU
+    hour. Raises StoreError, also where plotly is not installed or there is no run."""
     library = plotly_source()
-    if not runs:
-        raise StoreError("there is no run to report on yet")
-    return page([digest(run, baseline=baseline) for run in runs], library)
+    return page(results_of(targets, baseline=baseline, gpu_hour=gpu_hour), library)
 
 
-def write_html(runs: Sequence[RunDir], path: Path, *, baseline: str | None = None) -> int:
+def write_html(
+    targets: Sequence[Target], path: Path, *, baseline: str | None = None, gpu_hour: float | None = None
+) -> int:
     """Write the page in one step; its size in bytes. Raises StoreError."""
-    text = html_report(runs, baseline=baseline)
+    text = html_report(targets, baseline=baseline, gpu_hour=gpu_hour)
     write_atomically(path, text)
     return len(text.encode())
 

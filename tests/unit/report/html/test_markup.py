@@ -98,5 +98,5 @@ def test_words() -> None:
     ]
     assert scenario_title("concurrency", {"users": 16}) == "16 users at once"
     assert scenario_title("concurrency", {"users": 64}) == "concurrency, 64 users"
-    assert scenario_title("concurrency_64", {"users": 64}) == "concurrency, 64 users", "a step of a sweep"
+    assert scenario_title("concurrency_64", {"users": 64}) == "concurrency, 64 users"
     assert scenario_title("my_own", {}) == "my own"

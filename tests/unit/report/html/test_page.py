@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.report.html import digest
+from loadgen.report.html import results_of
 from loadgen.report.html.definitions import definitions
 from loadgen.report.html.manifest import flat, manifest_tables
 from loadgen.report.html.markup import script_hash
@@ -24,7 +24,9 @@ EVIL = "</script><script>document.title='owned'</script><img src=x onerror=alert
 
 
 def made(tmp_path: Path, *engines: Made, **more: Any) -> str:
-    return page([digest(made_run(tmp_path, engines or (FAST, SLOW), blocks=2, requests=16, **more))], PLOTLY)
+    return page(
+        results_of([made_run(tmp_path, engines or (FAST, SLOW), blocks=2, requests=16, **more)]), PLOTLY
+    )
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +138,7 @@ def test_one_of_many_runs_is_folded(tmp_path: Path) -> None:
         made_run(
             tmp_path, scenario=f"concurrency_{users}", users=users, requests=6, blocks=1, gpus=0, suite=suite
         )
-    text = page([digest(run) for run in suite.runs()], PLOTLY)
+    text = page(results_of([suite]), PLOTLY)
     assert text.count('class="run folded"') == 6
     assert "Latency against throughput: concurrency" in text
     curve = charts(text)["load-0-0"]
@@ -148,21 +150,21 @@ def test_a_run_with_next_to_nothing(tmp_path: Path) -> None:
     run.journal_path.write_bytes(b"")
     run.gpu_path.unlink()
     run.events_path.unlink()
-    text = page([digest(run)], PLOTLY)
+    text = page(results_of([run]), PLOTLY)
     assert "there is no events.jsonl" in text
     run.manifest_path.unlink()
-    assert "No engine was measured." in page([digest(run)], PLOTLY)
+    assert "No engine was measured." in page(results_of([run]), PLOTLY)
 
 
 def test_a_killed_run(tmp_path: Path) -> None:
     run = made_run(tmp_path, state="running", blocks=2)
     lines = run.events_path.read_bytes().splitlines(keepends=True)
     run.events_path.write_bytes(b"".join(lines[:-2]))
-    assert "interrupted" in page([digest(run)], PLOTLY)
+    assert "interrupted" in page(results_of([run]), PLOTLY)
 
 
 def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     run = made_run(tmp_path, blocks=2)
-    text = page([digest(run)], PLOTLY)
+    text = page(results_of([run]), PLOTLY)
     copy = shutil.copytree(run.path, tmp_path / "elsewhere" / run.path.name)
-    assert page([digest(type(run)(copy))], PLOTLY) == text
+    assert page(results_of([type(run)(copy)]), PLOTLY) == text

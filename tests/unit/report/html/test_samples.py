@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.metrics import METRICS, ColumnBuilder
 from loadgen.metrics.percentiles import rank
-from loadgen.report.html.samples import FINE_US, MOST_POINTS, gap_counts, of_counts, thinned
+from loadgen.report.html.samples import MOST_POINTS, Distribution, of_counts
 
-GAP = next(m for m in METRICS if m.name == "chunk_gap_ms")
+
+def thinned(samples: list[float] | np.ndarray, most: int = MOST_POINTS) -> Distribution:
+    return of_counts(*np.unique(np.asarray(samples), return_counts=True), most)
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=300), st.integers(20, 100))
 def test_each_point_lies_on_the_ecdf(samples: list[float], most: int) -> None:
-    drawn = thinned(np.array(samples), most)
+    drawn = thinned(samples, most)
     everything = np.sort(samples)
     assert drawn.n == len(samples)
     for value, share in zip(drawn.value, drawn.share, strict=True):
@@ -33,7 +34,6 @@ def test_a_million_samples_are_some_hundred_points() -> None:
 
 
 def test_no_samples() -> None:
-    assert len(thinned(np.empty(0))) == 0
     assert len(of_counts(np.arange(3.0), np.zeros(3, dtype=np.int64))) == 0
 
 
@@ -43,21 +43,3 @@ def test_counted_samples_are_the_samples(samples: list[int]) -> None:
     assert counted.n == len(samples)
     for value, share in zip(counted.value, counted.share, strict=True):
         assert share == pytest.approx(np.mean(np.array(samples) <= value))
-
-
-streams = st.lists(st.lists(st.integers(0, 3_000_000), max_size=8).map(sorted), min_size=1, max_size=12)
-
-
-@given(streams, st.data())
-def test_gaps_are_those_of_the_metric(events: list[list[int]], data: st.DataObject) -> None:
-    builder = ColumnBuilder()
-    for stream in events:
-        builder.add({"event_us": stream, "output_tokens": len(stream)})
-    columns = builder.build()
-    rows = np.array(data.draw(st.lists(st.booleans(), min_size=len(events), max_size=len(events))))
-    values, counts = gap_counts(columns, rows)
-    expected = np.sort(GAP.samples(columns, rows))
-    # Long ones are told to the millisecond.
-    expected = np.where(expected >= FINE_US / 1000, np.round(expected), expected)
-    np.testing.assert_allclose(np.repeat(values, counts)[: len(expected)], np.sort(expected), atol=1e-9)
-    assert counts.sum() == len(expected)
