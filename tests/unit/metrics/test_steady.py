@@ -95,8 +95,16 @@ def test_a_trend() -> None:
     assert found["change"] == pytest.approx(1.03**5 - 1, rel=1e-3)
     assert found["p"] == pytest.approx(2 / 720)
     assert trend([100.0] * 6) == {"change": 0.0, "p": 1.0, "turns": 6}
+    assert trend(list(100 + 1e-12 * np.arange(6))) == {"change": 0.0, "p": 1.0, "turns": 6}
     assert trend([1.0, 2, 3, 4, 5]) is None  # five turns can't be told from chance
     assert trend([0.0, 1, 2, 3, 4, 5]) is None
+
+
+def test_a_trend_of_thousands_of_turns() -> None:
+    found = trend(list(np.exp(np.linspace(0, 0.1, 20_000))))
+    assert found is not None
+    assert found["change"] == pytest.approx(np.exp(0.1) - 1, rel=0.01)
+    assert (found["p"] < 1e-9, found["turns"]) == (True, 20_000)
 
 
 def test_drift_inside_turns() -> None:
