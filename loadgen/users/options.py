@@ -210,8 +210,10 @@ def settings_from(
     texts = [t.strip() for t in texts if t.strip()]
     if texts and ",".join(texts) != engines_text(defaults):
         flags["engines"] = texts
-    if getattr(options, "num_users", None) is not None:
-        flags["users"] = options.num_users
+    # The web form of Locust 2.46, the last for Python 3.10, does not put its number where -u does.
+    users = getattr(options, "users", getattr(options, "num_users", None))
+    if users is not None:
+        flags["users"] = users
     lent = scenario.defaults()
     lent["scenario"] = os.environ.get(SCENARIO_ENV) or lent["scenario"]
     try:

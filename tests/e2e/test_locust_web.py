@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import socket
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -42,6 +43,10 @@ class Web:
 
     def swarm(self, **fields: object) -> str:
         return self.get("/swarm", {"user_count": 2, "spawn_rate": 100, **fields})
+
+    def stop(self) -> None:
+        if "Method Not Allowed" in self.get("/stop", {}):  # Locust 2.46, the last for Python 3.10
+            self.get("/stop")
 
     def shows(self, expected: dict[str, int]) -> None:
         """Until the page shows these numbers of requests (Locust renews its figures every two seconds)."""
@@ -98,7 +103,8 @@ def test_a_mistake_in_the_form_starts_nothing_and_the_server_stays(web):
     web.swarm(turn_requests=0)
     web.run.wait_for(lambda _: web.problems())
     assert web.problems() == ["--turn-requests: Input should be greater than or equal to 1"]
-    assert "invalid literal" in web.swarm(turn_requests="many")
+    if sys.version_info >= (3, 11):  # Locust 2.46, the last for Python 3.10, falls over it
+        assert "invalid literal" in web.swarm(turn_requests="many")
     web.swarm(turn_requests=4, engine="dead=vllm:http://127.0.0.1:9")
     web.run.wait_for(lambda _: any("nothing listens at http://127.0.0.1:9" in p for p in web.problems()))
     assert web.runs() == []
@@ -120,7 +126,7 @@ def test_stop_and_other_numbers_of_users_do_not_break_a_turn(runs, sim):
         assert {x["user"] for x in web.run.records if x["turn"] == 0} == {0, 1}
         assert web.run.turns()[0] == ("a", True)
         web.swarm(blocks=2, user_count=1)  # fewer: those who leave finish their requests
-        web.get("/stop", {})
+        web.stop()
         web.run.wait_for(lambda r: r.manifest.get("state") == "interrupted")
         assert web.run.count("outcome").keys() == {"ok"}
         assert any("users were changed" in n for n in web.run.manifest["notes"])

@@ -97,3 +97,9 @@ def test_the_settings_file_by_flag_or_environment():
     assert config_path(["--loadgen-config=a.toml"], {"LOADGEN_CONFIG": "b.toml"}) == Path("a.toml")
     assert config_path([], {"LOADGEN_CONFIG": "b.toml"}) == Path("b.toml")
     assert config_path(["--config", "locust.conf"], {}) is None
+
+
+def test_the_number_of_users_of_the_web_form_counts_wherever_locust_puts_it():
+    """Locust 2.47 replaces -u's own number, 2.46 adds another."""
+    assert parse(num_users=3).users == 3
+    assert parse(num_users=16, users=3).users == 3
