@@ -119,7 +119,7 @@ def test_the_page_leads_workers_who_come_and_go(
 
         cluster.swarm(user_count=4, turn_requests=40, blocks=20, output_tokens=128)
         run.wait_for(lambda r: len(cluster.runs()) == 2 and len(r.measured()) >= 4)
-        cluster.get("/stop", {})
+        cluster.stop()
         run.wait_for(lambda r: r.manifest["state"] == "interrupted" and cluster.state() == "stopped")
         assert set(run.count("outcome")) == {"ok"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -108,6 +109,11 @@ class LocustRun:
 def start_locust(
     runs_dir: Path, *flags: str, scenario: str = "concurrency", env: dict[str, str] | None = None
 ) -> LocustRun:
+    if "--processes" in flags:  # Locust's own port may be taken, by another run of these tests for instance
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = str(s.getsockname()[1])
+        env = {"LOCUST_MASTER_BIND_PORT": port, "LOCUST_MASTER_NODE_PORT": port, **(env or {})}
     file = ROOT / "locustfiles" / f"{scenario}.py"
     command = [sys.executable, "-m", "locust", "-f", str(file), "--runs-dir", str(runs_dir), *flags]
     return LocustRun(command, runs_dir, env)
