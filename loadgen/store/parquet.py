@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -101,12 +102,18 @@ class _Rows:
             self.changed += 1
         return found
 
-    def numbers(self, row: dict[str, Any], name: str) -> list[int]:
+    def numbers(self, row: dict[str, Any], name: str) -> array[int]:
+        """A list of whole numbers that their column can hold; empty if it is none."""
+        limit = 2**31 if name == "event_tokens" else 2**53
         value = row.get(name)
-        if isinstance(value, list) and all(type(v) is int and abs(v) < 2**53 for v in value):
-            return value
-        self.changed += value is not None
-        return []
+        try:
+            numbers = array("q", value if isinstance(value, list) else [])
+        except (TypeError, OverflowError):
+            numbers = array("q")
+        if numbers and not -limit < min(numbers) <= max(numbers) < limit:
+            numbers = array("q")
+        self.changed += value is not None and not (isinstance(value, list) and len(numbers) == len(value))
+        return numbers
 
     def stamp(self) -> Stamp:
         warnings = [sentence for damage in self._damages for sentence in damage.sentences()]
@@ -148,8 +155,8 @@ class _Events:
         self._keys: dict[str, list[Any]] = {name: [] for name in KEYS}
         self._sent_ns: list[int] = []
         self._counts: list[int] = []
-        self._times: list[int] = []
-        self._tokens: list[int] = []
+        self._times = array("q")
+        self._tokens = array("q")
         self._known: list[bool] = []
         self._late: list[int] = []
 
@@ -162,7 +169,7 @@ class _Events:
         self._sent_ns.append(rows.value(row, "sent_ns") or 0)
         self._late += (self.n + i for i in rows.numbers(row, "coalesced") if 0 <= i < n)
         self._times += times
-        self._tokens += tokens if known else [0] * n
+        self._tokens += tokens if known else array("q", bytes(8 * n))
         self._known.append(known)
         self._counts.append(n)
         self.n += n
@@ -185,7 +192,7 @@ class _Events:
             "index": (np.arange(self.n) - (np.cumsum(counts) - counts)[owner]).astype(np.int32),
             "event_us": times,
             "t_ns": np.array(self._sent_ns, dtype=np.int64)[owner] + times * 1000,
-            "tokens": pa.array(self._tokens, pa.int32(), mask=unknown),
+            "tokens": pa.array(np.array(self._tokens, dtype=np.int64), mask=unknown).cast(pa.int32()),
             "exact": exact,
         }
 

@@ -1,0 +1,45 @@
+"""The comparison on made runs whose ratio is known: a small version of benchmarks/intervals.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from intervals import WAVE, made_run, repeat
+
+HEADLINES = ("ttft_ms", "tpot_ms", "decode_tokens_per_s", "e2e_ms", "throughput_tokens_per_s")
+RUNS = 60  # few, but always the same; benchmarks/intervals.py takes a thousand
+
+
+def test_made_runs_have_what_real_ones_have() -> None:
+    slow, fast = made_run(np.random.default_rng(5), 1.5, 40)
+    ttft = [np.log(e.columns.number["ttft_ms"]).reshape(40, 4, WAVE) for e in (slow, fast)]
+    assert ttft[0].mean() - ttft[1].mean() == pytest.approx(np.log(1.5), abs=0.05)
+    waves = ttft[0].mean(axis=2)
+    # Requests of a wave are alike, those of different waves are not.
+    assert waves.std(axis=1, ddof=1).mean() == pytest.approx(0.14 * 0.92, rel=0.2)  # E[s] of 4 is 0.92 sigma
+    assert ttft[0].std(axis=2).mean() == pytest.approx(0.05, rel=0.1)
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one run", "two runs"])
+def test_intervals_hold_the_ratio_as_often_as_they_say(apart: bool) -> None:
+    found = repeat(RUNS, 1.05, 6, apart=apart)
+    for name in HEADLINES:
+        assert 0.88 <= found[name]["held"] / RUNS <= 1, name
+        assert found[name]["claimed"] / RUNS <= 0.05, name
+    for name in ("ttft_ms p50", "e2e_ms p95"):
+        assert found[name]["held"] / RUNS >= 0.85, name
+    assert found["ttft_ms p99"]["none"] == RUNS  # 384 requests are too few for it
+
+
+def test_a_difference_of_a_fifth_is_found() -> None:
+    found = repeat(20, 1.2, 6)
+    for name in ("tpot_ms", "decode_tokens_per_s", "e2e_ms", "throughput_tokens_per_s"):
+        assert found[name]["claimed"] / 20 >= 0.8, name
+    # Waves move TTFT by 14 %: that takes more blocks.
+    assert repeat(20, 1.2, 12)["ttft_ms"]["claimed"] / 20 >= 0.8
