@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.compare.ratios import Ratio, half_width, paired_ratio
+from loadgen.compare.ratios import Ratio, half_width, paired_ratio, unpaired_ratio
 
 # Quantiles of Student's t at 97.5 %, from a printed table.
 T_TABLE = {2: 4.303, 5: 2.571, 7: 2.365, 11: 2.201, 30: 2.042}
@@ -42,6 +42,46 @@ def test_too_few_blocks_have_a_ratio_and_no_interval() -> None:
     assert (five.blocks, five.low, five.high) == (5, None, None)
     assert five.ratio == pytest.approx(2)
     assert paired_ratio(dict.fromkeys(range(6), 3.0), dict.fromkeys(range(6), 1.5)).low == pytest.approx(2)
+
+
+def test_welch_by_hand() -> None:
+    # Logs of 6 values around ln 3 and of 8 around 0. Squared standard errors 0.008 / 6 and 0.32 / 7 / 8.
+    logs = (-0.1, 0.0, 0.1, -0.1, 0.0, 0.1)
+    base = (-0.2, 0.2) * 4
+    got = unpaired_ratio(
+        {k: 3 * math.exp(x) for k, x in enumerate(logs)}, {k: math.exp(x) for k, x in enumerate(base)}
+    )
+    one, other = 0.008 / 6, 0.32 / 7 / 8
+    freedom = (one + other) ** 2 / (one**2 / 5 + other**2 / 7)
+    assert (got.blocks, got.ratio) == (6, pytest.approx(3))
+    assert got.freedom == pytest.approx(freedom)  # 10.2
+    # Student's t of 10 degrees of freedom is 2.228 in the table, of 11 it is 2.201.
+    assert 2.201 < math.log(got.high / 3) / math.sqrt(one + other) < 2.228  # type: ignore[operator]
+    assert got.low * got.high == pytest.approx(9)  # type: ignore[operator]
+
+
+def test_unpaired_few_blocks_and_none() -> None:
+    ones = dict.fromkeys(range(6), 1.0)
+    assert unpaired_ratio({}, ones) == Ratio(0)
+    assert unpaired_ratio({0: 2.0}, ones) == Ratio(1, pytest.approx(2.0))
+    five = unpaired_ratio(dict.fromkeys(range(5), 2.0), ones)
+    assert (five.blocks, five.ratio, five.low, five.spread) == (5, pytest.approx(2), None, 0.0)
+    assert unpaired_ratio(dict.fromkeys(range(6), 2.0), ones).freedom == 10
+
+
+@given(st.floats(0.1, 10), st.floats(0, 1), st.integers(6, 30), st.sampled_from([None, 7.5]))
+def test_bounds_are_the_interval_and_turn_round(
+    ratio: float, spread: float, blocks: int, freedom: float | None
+) -> None:
+    half = half_width(spread, blocks, freedom=freedom)
+    found = Ratio(blocks, ratio, ratio * math.exp(-half), ratio * math.exp(half), spread, freedom)
+    assert found.bounds() == (pytest.approx(found.low), pytest.approx(found.high))
+    assert found.inverse().bounds() == (pytest.approx(1 / found.high), pytest.approx(1 / found.low))  # type: ignore[operator]
+    narrow, wide = found.bounds(0.5), found.bounds(0.99)
+    assert narrow is not None
+    assert wide is not None
+    assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
+    assert Ratio(3, 2.0, spread=0.1).bounds() is None
 
 
 values = st.dictionaries(st.integers(0, 20), st.floats(0.01, 1e6), min_size=1)
