@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loadgen.metrics.turns import Turn
+from loadgen.report.summary import summarise_run
 from loadgen.validity import Evidence, check_run
 from loadgen.validity.gpu_rows import gpu_load
 from loadgen.validity.modelname import base_model
+from tests.unit.slo.made import slow_run
 from tests.unit.validity.made import S, engine, evidence
 from tests.unit.validity.test_telemetry import FACTS, recording, sample
 
@@ -237,3 +240,21 @@ def test_a_path_says_more_than_an_alias() -> None:
     info = {"model": "chat", "facts": {"model_path": "/models/Qwen3-8B-Q4_K_M.gguf"}}
     assert base_model(info) == "qwen3-8b"
     assert base_model({}) is None
+
+
+@pytest.mark.parametrize(
+    ("turns", "says"),
+    [
+        ([[100.0] * 30] * 6, None),
+        ([[300.0] * 30, *[[100.0] * 30] * 5], "e: TTFT of the first 30 of 180 requests is unlike the rest"),
+        ([[100.0 + 5 * t] * 30 for t in range(6)], "e: TTFT drifts from turn to turn: 2"),
+    ],
+)
+def test_from_the_journal_to_the_judgement(
+    tmp_path: Path, turns: list[list[float]], says: str | None
+) -> None:
+    validity = summarise_run(slow_run(tmp_path, turns)).validity
+    assert validity is not None
+    evidences = [f.evidence for f in validity.findings if f.check == "steady_state"]
+    assert validity.level.word == ("suspect" if says else "valid")
+    assert any(e.startswith(says) for e in evidences) if says else evidences == []
