@@ -3,8 +3,9 @@
     python benchmarks/compare_1m.py [--requests 1000000] [--keep DIR]
 
 Writes a run of two engines and 12 blocks, makes its Parquet files (timed apart), then compares its engines in
-a process of its own and prints a line for each: seconds, seconds of CPU, and the most memory that the process
-held. Needs 6 GB of disk. `--keep DIR` leaves the run in DIR; a run that lies there already is used again.
+a process of its own, writes its HTML report in another, and prints a line for each: seconds, seconds of CPU,
+and the most memory that the process held. Needs 6 GB of disk. `--keep DIR` leaves the run in DIR; a run that
+lies there already is used again.
 """
 
 from __future__ import annotations
@@ -31,6 +32,14 @@ found = compare_run(RunDir.open(Path(sys.argv[1])))
 gaps = [row.samples + row.baseline_samples for row in found.rows if row.figure == "chunk_gap_ms"]
 print(len(found.rows), max(row.blocks for row in found.rows), gaps[0])
 """
+REPORT = """
+import sys
+from pathlib import Path
+from loadgen.report.html import write_html
+from loadgen.store import RunDir
+run = RunDir.open(Path(sys.argv[1]))
+print(write_html([run], run.path / "report.html"))
+"""
 EXPORT = "import sys; from loadgen.store.parquet import main; main()"
 
 
@@ -52,7 +61,8 @@ def main() -> int:
         if not run.chunk_events_parquet.exists():
             _timed("making the Parquet files", EXPORT, run)
         rows, blocks, gaps = map(int, _timed("compare", COMPARE, run).split())
-    print(f"{rows} rows, {blocks} blocks, {gaps:,} gaps")
+        size = int(_timed("report", REPORT, run)) / 1e6
+    print(f"{rows} rows, {blocks} blocks, {gaps:,} gaps; report.html of {size:.1f} MB")
     return 0 if gaps == args.requests * 255 else 1
 
 

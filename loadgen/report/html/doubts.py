@@ -15,23 +15,26 @@ MEANING = {
     Level.SUSPECT: "Read the reasons, then decide.",
     Level.VOID: "Don't use these figures.",
 }
-MOST_RUNS = 6
 
 
 def validity_card(digests: Sequence[Digest], titles: Sequence[str]) -> Html:
-    """The worst level, why, and the notes; run by run (called by their titles) where there are several."""
+    """The worst level, why, and the notes; run by run (called by their titles) where there are several, and
+    folded where several are doubtful."""
     judged = [(d, t, d.summary.validity) for d, t in zip(digests, titles, strict=True) if d.summary.validity]
     level = max((v.level for _, _, v in judged), default=Level.VALID)
     parts = [tag("h2", badge(level)), tag("p", MEANING[level])]
     doubtful = [one for one in judged if one[2].level > Level.VALID]
-    for digest, title, validity in doubtful[:MOST_RUNS]:
+    for digest, title, validity in doubtful:
+        against = [f for f in validity.findings if f.level > Level.VALID]
+        reasons = tag("ul", *(finding(f) for f in against), class_="findings")
+        if len(doubtful) > 1:
+            head = join(badge(validity.level), " ", title, tag("small", f" {plural(len(against), 'reason')}"))
+            parts.append(tag("details", tag("summary", head), reasons))
+            continue
         if len(judged) > 1:
             link = tag("a", title, href=f"#{anchor(digest)}")
             parts.append(tag("h3", badge(validity.level), " ", link))
-        against = [f for f in validity.findings if f.level > Level.VALID]
-        parts.append(tag("ul", *(finding(f) for f in against), class_="findings"))
-    if (more := len(doubtful) - MOST_RUNS) > 0:
-        parts.append(tag("p", f"and {plural(more, 'further run')}: see below."))
+        parts.append(reasons)
     notes = {f.sentence(): f for _, _, v in judged for f in v.findings if f.level == Level.VALID}
     if notes:
         said = tag("ul", *(finding(f) for f in notes.values()), class_="findings")

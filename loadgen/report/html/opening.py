@@ -15,7 +15,7 @@ from loadgen.report.html.forest import Named, forest
 from loadgen.report.html.markup import Html, join, tag
 from loadgen.report.html.results import Results
 from loadgen.report.html.words import engine_mark, moment, scenario_title
-from loadgen.report.plain import number, plural
+from loadgen.report.plain import clean, number, plural
 
 SWEPT = "throughput_tokens_per_s"
 TILES = (
@@ -137,7 +137,13 @@ def _several(results: Results, colours: Colours) -> Html:
     for loads in results.loads():
         swept |= {id(d) for d in loads.steps}
         if loads.sweep is not None:
-            lines += [("", join(s)) for name in loads.sweep.engines for s in loads.sweep.sentences(name)]
+            for name in loads.sweep.engines:
+                mark = join(engine_mark(name, colours), ": ")
+                starts = f"{clean(name)}: "
+                lines += [
+                    ("", join(mark, s.removeprefix(starts)) if s.startswith(starts) else join(s))
+                    for s in loads.sweep.sentences(name)
+                ]
         else:
             lines += [(plural(d.users or 0, "user"), _short(d, colours)) for d in loads.steps]
     lines += [(title_of(d), _short(d, colours)) for d in results.digests if id(d) not in swept]

@@ -17,6 +17,9 @@ from loadgen.report.html.opening import headline, opening
 from loadgen.report.html.results import Results, results_of
 from loadgen.report.html.words import colours_of
 from loadgen.store import RunDir, Suite
+from loadgen.sweep import Plan
+from loadgen.sweep.figures import step_figures
+from loadgen.sweep.record import StepRecord, Sweep
 from tests.support.madeups import FAST, SLOW, Made, made_run, made_suite
 from tests.unit.report.html.test_markup import Reader
 
@@ -138,6 +141,23 @@ def test_a_suite_that_amounts_to_a_sweep_is_one_picture_of_its_throughput(tmp_pa
     assert headline(results)[0] == "vllm and llamacpp: concurrency, 1 to 4 users"
     said = words(results)
     assert said.index("concurrency: throughput") < said.rindex("1 user ") < said.rindex("2 users ")
+
+
+def test_a_sweep_says_what_it_found(tmp_path: Path) -> None:
+    suite = Suite.create(tmp_path, "sweep")
+    sweep = Sweep("sweep", "concurrency", Plan((1, 2, 4)), engines=dict.fromkeys(("vllm", "llamacpp"), ""))
+    for users in (1, 2, 4):
+        one = {"scenario": f"concurrency_{users}", "users": users, "suite": suite}
+        run = made_run(tmp_path, (FAST, SLOW), requests=80, blocks=2, gpus=0, **one)
+        sweep.steps.append(StepRecord(users, run.name, step_figures(run)))
+    sweep.write(suite.path)
+    results = results_of([suite])
+    said = words(results)
+    assert said.startswith("What the sweep found vllm: no knee yet: throughput still rises")
+    (loads,) = results.loads()
+    assert [d.users for d in loads.steps] == [1, 2, 4]
+    assert loads.sweep is not None
+    assert headline(results)[0] == "vllm and llamacpp: concurrency, 1 to 4 users"
 
 
 def test_two_runs_against_each_other(tmp_path: Path) -> None:
