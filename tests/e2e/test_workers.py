@@ -119,7 +119,8 @@ def test_a_steady_warm_up_is_one_of_all_workers(runs, sims):
 
 
 def test_the_time_limit_lets_requests_in_flight_finish(runs, sim):
-    run = run_locust(runs, *engine_flags(a=sim("vllm")), *LONG, "-t", "4", "--processes", "2")
+    flags = ("--blocks", "1", "-t", "8", "--processes", "2")
+    run = run_locust(runs, *engine_flags(a=sim("vllm")), *LONG, *flags)
     assert run.code == 0, run.err
     assert run.count("outcome").keys() == {"ok"}
     assert run.count("phase")["drain"] == 4
