@@ -162,10 +162,18 @@ def _events(columns: Columns, picked: Ints, sent_ns: Ints) -> tuple[Ints, Floats
     """All events of the rows: their time, their tokens, and which of the rows each belongs to."""
     counts = np.diff(columns.starts)[picked]
     owner = np.repeat(np.arange(len(picked)), counts)
-    first = np.cumsum(counts) - counts
-    index = np.arange(int(counts.sum())) - first[owner] + columns.starts[:-1][picked][owner]
-    at_ns = sent_ns[owner] + columns.event_us[index].astype(np.int64) * 1000
-    share = columns.tokens[picked] / np.maximum(counts, 1)
-    known = columns.event_tokens_known[picked][owner]
-    each = np.where(known, columns.event_tokens[index].astype(np.float64), share[owner])
+    index: Ints | slice
+    if len(picked) and picked[-1] - picked[0] + 1 == len(picked):  # as nearly always: rows lie turn by turn
+        index = slice(int(columns.starts[picked[0]]), int(columns.starts[picked[-1] + 1]))
+    else:
+        first = np.cumsum(counts) - counts
+        index = np.arange(int(counts.sum())) - first[owner] + columns.starts[:-1][picked][owner]
+    at_ns = columns.event_us[index].astype(np.int64)
+    at_ns *= 1000
+    at_ns += np.repeat(sent_ns, counts)
+    known = columns.event_tokens_known[picked]
+    share = np.repeat(columns.tokens[picked] / np.maximum(counts, 1), counts)
+    if not known.any():
+        return at_ns, share, owner
+    each = np.where(np.repeat(known, counts), columns.event_tokens[index], share)
     return at_ns, each, owner
