@@ -1,8 +1,13 @@
 """Ratios of percentiles, with intervals from a bootstrap of blocks.
 
-A percentile over a run is one number, not one a block, so its uncertainty is found by drawing blocks anew:
-as many as there are, with replacement, the same draw for both engines where they are paired, and the
-percentile of all samples of the drawn blocks. The standard deviation of the logarithm of the ratio over all
+Before they are pooled, blocks are laid over each other: each one's samples are divided by its level, their
+geometric mean. The percentile is that of the pooled samples times the geometric mean of the levels: of a
+block of the usual level, with the spread that there is within blocks. Else the slowest block alone would make
+the 95th percentile, and no number of draws can tell how slow the next one will be.
+
+A percentile is one number for all blocks, not one a block, so its uncertainty is found by drawing blocks
+anew: as many as there are, with replacement, the same draw for both engines where they are paired. The
+standard deviation of the logarithm of the ratio over all
 draws is its standard error. Drawing from n blocks makes it too small by sqrt((n - 1) / n), which is put
 right, and the interval is Student's with n - 1 degrees of freedom: percentiles of the draws themselves are
 too narrow with six blocks (Hesterberg 2015, "What teachers should know about the bootstrap", American
@@ -33,8 +38,7 @@ def paired_percentiles(
     n = len(blocks)
     if n == 0:
         return [Ratio(0) for _ in percentiles]
-    weights = draws(n)
-    logs = [_logs(pooled([of[b] for b in blocks], weights, percentiles)) for of in (values, baseline)]
+    logs = [log_percentiles([of[b] for b in blocks], draws(n), percentiles) for of in (values, baseline)]
     return [_ratio(log, n) for log in logs[0] - logs[1]]
 
 
@@ -46,7 +50,7 @@ def unpaired_percentiles(
     n = [len(side) for side in sides]
     if min(n) == 0:
         return [Ratio(0) for _ in percentiles]
-    logs = [_logs(pooled(side, draws(len(side)), percentiles)) for side in sides]
+    logs = [log_percentiles(side, draws(len(side)), percentiles) for side in sides]
     out = []
     for mine, theirs in zip(*logs, strict=True):
         log = float(mine[0] - theirs[0])
@@ -68,6 +72,24 @@ def draws(blocks: int) -> Ints:
     rng = np.random.default_rng([SEED, blocks])
     drawn = rng.multinomial(blocks, [1 / blocks] * blocks, size=DRAWS)
     return np.concatenate((np.ones((1, blocks), dtype=np.int64), drawn.astype(np.int64)))
+
+
+def log_percentiles(blocks: Sequence[Sample], weights: Ints, percentiles: Sequence[float]) -> Floats:
+    """percentiles x draws: the logarithm, of blocks laid over each other, at their mean level."""
+    levels = np.array([_level(block) for block in blocks])
+    alike = [
+        Sample(block.values / math.exp(k), block.counts) for block, k in zip(blocks, levels, strict=True)
+    ]
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(pooled(alike, weights, percentiles))
+    return logs + weights @ levels / weights.sum(axis=1)
+
+
+def _level(block: Sample) -> float:
+    """The mean logarithm of the samples that are above 0; 0 if none is."""
+    above = block.values > 0
+    counts = block.counts[above]
+    return float(np.log(block.values[above]) @ counts / counts.sum()) if len(counts) else 0.0
 
 
 def pooled(blocks: Sequence[Sample], weights: Ints, percentiles: Sequence[float]) -> Floats:
@@ -94,12 +116,6 @@ def pooled(blocks: Sequence[Sample], weights: Ints, percentiles: Sequence[float]
             low = np.where(enough, low, middle + 1)
         out[row] = values[low]
     return out
-
-
-def _logs(values: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs: Floats = np.log(values)
-    return logs
 
 
 def _ratio(logs: Floats, blocks: int) -> Ratio:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.compare.bootstrap import draws, paired_percentiles, pooled, unpaired_percentiles
+from loadgen.compare.bootstrap import (
+    draws,
+    log_percentiles,
+    paired_percentiles,
+    pooled,
+    unpaired_percentiles,
+)
 from loadgen.compare.ratios import Ratio
 from loadgen.compare.samples import Sample
 from loadgen.metrics.percentiles import describe
@@ -58,11 +64,24 @@ def test_what_a_block_does_to_both_drops_out() -> None:
         assert found.high == pytest.approx(2)
 
 
+def test_blocks_are_laid_over_each_other() -> None:
+    # Levels 1, 4 and 16, of the geometric mean 4; each block is its level x (1/4, 1, 1, 4).
+    blocks = [sample([k / 4, k, k, 4 * k]) for k in (1.0, 4.0, 16.0)]
+    once = np.array([[1, 1, 1]])
+    logs = log_percentiles(blocks, once, (25, 50, 99))
+    assert np.exp(logs[:, 0]) == pytest.approx([1, 4, 16])
+    # Pooled as they are, the block of the highest level alone would be the 99th percentile.
+    assert pooled(blocks, once, (99,))[0, 0] == 64
+    # Samples of 0 have no part in a level, and stay 0.
+    zeros = [sample([0, 0, 0, k]) for k in (1.0, 4.0)]
+    assert np.exp(log_percentiles(zeros, np.array([[1, 1]]), (50, 99)))[:, 0] == pytest.approx([0, 2])
+
+
 def test_the_spread_is_that_of_all_possible_draws() -> None:
     factors = [0.8, 0.95, 1.0, 1.1, 1.2, 1.5]
     mine = scaled(factors)
     every = np.array([np.bincount(draw, minlength=6) for draw in itertools.product(range(6), repeat=6)])
-    logs = np.log(pooled(list(mine.values()), every, (50,))[0])
+    logs = log_percentiles(list(mine.values()), every, (50,))[0]
     found = paired_percentiles(mine, scaled([1.0] * 6), (50,))[0]
     # Standard error x sqrt(n / (n - 1)), and the spread is that x sqrt(n).
     assert found.spread == pytest.approx(logs.std() * math.sqrt(6 / 5) * math.sqrt(6), rel=0.04)
