@@ -22,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -137,6 +138,32 @@ def repeat(
     return out
 
 
+def table(results: list[dict[str, Any]]) -> list[str]:
+    """Lines of Markdown: for each figure the shares that held the ratio (over all true ratios) and claimed a
+    difference, by number of blocks."""
+    blocks = sorted({r["blocks"] for r in results})
+    ratios = sorted({r["ratio"] for r in results})
+    heads = ["held it", *(f"claimed at {ratio}" for ratio in ratios)]
+    numbers = " / ".join(map(str, blocks))
+    lines = [f"| {numbers} blocks | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    for name, first in results[0]["figures"].items():
+        if first.get("none") == first["runs"]:
+            continue
+
+        def shares(key: str, ratio: float | None = None, name: str = name) -> str:
+            out = []
+            for n in blocks:
+                some = [
+                    r["figures"][name] for r in results if r["blocks"] == n and ratio in (None, r["ratio"])
+                ]
+                out.append(sum(of[key] for of in some) / sum(of["runs"] for of in some))
+            return " / ".join(f"{share * 100:.1f}" for share in out) + " %"
+
+        cells = [shares("held"), *(shares("claimed", ratio) for ratio in ratios)]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return lines
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
@@ -145,7 +172,11 @@ def main() -> int:
     parser.add_argument("--turn", type=int, default=64, metavar="N", help="requests of a turn")
     parser.add_argument("--apart", action="store_true", help="two runs whose blocks nothing pairs")
     parser.add_argument("--output", type=Path, help="write the counts here, as JSON")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="print what --output wrote, in Markdown")
     args = parser.parse_args()
+    if args.table:
+        print("\n".join(table(json.loads(args.table.read_text()))))
+        return 0
     results = []
     for blocks in map(int, args.blocks.split(",")):
         for ratio in map(float, args.ratios.split(",")):

@@ -82,7 +82,8 @@ def log_percentiles(blocks: Sequence[Sample], weights: Ints, percentiles: Sequen
     ]
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(pooled(alike, weights, percentiles))
-    return logs + weights @ levels / weights.sum(axis=1)
+    logs += weights @ levels / weights.sum(axis=1)
+    return logs
 
 
 def _level(block: Sample) -> float:

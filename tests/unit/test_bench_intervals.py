@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from intervals import WAVE, made_run, repeat
+from intervals import WAVE, made_run, repeat, table
 
 HEADLINES = ("ttft_ms", "tpot_ms", "decode_tokens_per_s", "e2e_ms", "throughput_tokens_per_s")
 RUNS = 60  # few, but always the same; benchmarks/intervals.py takes a thousand
@@ -43,3 +43,16 @@ def test_a_difference_of_a_fifth_is_found() -> None:
         assert found[name]["claimed"] / 20 >= 0.8, name
     # Waves move TTFT by 14 %: that takes more blocks.
     assert repeat(20, 1.2, 12)["ttft_ms"]["claimed"] / 20 >= 0.8
+
+
+def test_the_table_of_the_docs() -> None:
+    def result(blocks: int, ratio: float, held: int, claimed: int) -> dict[str, object]:
+        found = {"ttft_ms": {"runs": 10, "held": held, "claimed": claimed}, "p99": {"runs": 10, "none": 10}}
+        return {"blocks": blocks, "ratio": ratio, "figures": found}
+
+    results = [result(6, 1.05, 9, 0), result(6, 1.2, 10, 8), result(12, 1.05, 10, 1), result(12, 1.2, 10, 10)]
+    assert table(results) == [
+        "| 6 / 12 blocks | held it | claimed at 1.05 | claimed at 1.2 |",
+        "|---|---|---|---|",
+        "| `ttft_ms` | 95.0 / 100.0 % | 0.0 / 10.0 % | 80.0 / 100.0 % |",
+    ]
