@@ -53,9 +53,11 @@ def read_parquet(run: RunDir) -> ParquetRun | None:
             if int(found.counts.sum()) != events.metadata.num_rows:
                 return None
             assert stamps[0] is not None
-            columns = found.columns()
+            columns, examples, scenario = found.columns(), found.examples(), found.scenario()
+            found.forget()
+            pa.default_memory_pool().release_unused()
             _fill_events(events, found, columns)
-            return ParquetRun(columns, found.examples(), stamps[0].warnings, found.scenario())
+            return ParquetRun(columns, examples, stamps[0].warnings, scenario)
     except (pa.ArrowException, OSError):  # a damaged file: the journals are the truth
         return None
 
@@ -101,6 +103,12 @@ class _Requests:
             event_us=np.empty(0, dtype=np.int64),
             event_tokens=np.empty(0, dtype=np.int64),
         )
+
+    def forget(self) -> None:
+        """Free what is in the engines' columns by now."""
+        for held in (self._number, self._whole, self._flag, self._words):
+            held.clear()
+        self._lag = np.empty(0)
 
     def _text(self, name: str, rows: Ints) -> Objects:
         codes, texts = self._words[name]
