@@ -97,7 +97,7 @@ class Fleet(Crew):
         self.batches.append(batch)
         if self._halted:
             self._parts[batch] = {}
-            batch.halted = True
+            batch.halt()
         for part in self._parts[batch].values():
             if not part.done:
                 self._send(part.worker, messages.BEGIN, {"number": self._numbers[batch]})
@@ -143,8 +143,8 @@ class Fleet(Crew):
         self._watcher = gevent.spawn(self._watch)
 
     def greet(self, worker_id: str) -> None:
-        """A worker says that it listens, or a run begins (then it may not yet, and what is said to it is
-        lost). It is asked for the time before all else: what it writes down shall be in the master's."""
+        """A worker says that it listens, or a run begins. It is asked for the time before all else: what it
+        writes down shall be in the master's."""
         if self._run is None:
             return
         worker = self.workers.get(worker_id)

@@ -19,7 +19,7 @@ import gevent
 
 from loadgen import exitcodes, stdio
 from loadgen.config import ConfigError, Settings
-from loadgen.users import csvfile, early
+from loadgen.users import channel, csvfile, early
 from loadgen.users.interrupt import Interrupt
 from loadgen.users.master import MasterSession
 from loadgen.users.options import (
@@ -64,6 +64,8 @@ def on_parser(parser: Any, **_: Any) -> None:
             exit_with(str(e), exitcodes.USAGE)
         csvfile.install()
         early.install()
+        channel.install()
+        _state["channel"] = channel.own_channel(sys.argv[1:], os.environ)
     defaults: Settings = _state["defaults"]
     scenario = _state["scenario"]
     add_options(parser, defaults)
@@ -73,6 +75,7 @@ def on_parser(parser: Any, **_: Any) -> None:
         stop_timeout=STOP_TIMEOUT_S,
         run_time=scenario.run_time_s if scenario else None,
         only_summary=True,
+        **_state["channel"],
     )
 
 
@@ -143,14 +146,11 @@ def _plain_log(options: Any) -> None:
 
 
 def on_test_start(**_: Any) -> None:
-    """A worker that comes late is told to start before Locust has set it up."""
-    if "session" in _state:
-        _state["session"].test_start()
+    _state["session"].test_start()
 
 
 def on_spawning_complete(**_: Any) -> None:
-    if "session" in _state:
-        _state["session"].spawning_complete()
+    _state["session"].spawning_complete()
 
 
 def on_test_stopping(**_: Any) -> None:

@@ -9,7 +9,6 @@ from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 import logging
 from typing import Any, ClassVar, Protocol
 
-import gevent
 from gevent import GreenletExit
 
 from loadgen.record import CANCELLED, FAILED, RequestRecord
@@ -78,8 +77,6 @@ class LlmUser(User):
         self._clients: dict[str, Client] = {}
 
     def on_start(self) -> None:
-        while not hasattr(self, "workplace"):  # in a worker that is still being set up
-            gevent.sleep(0.01)
         self.number = self.workplace.crew.join(self)
 
     def on_stop(self) -> None:

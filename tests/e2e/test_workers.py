@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import socket
 from collections import Counter
 
 import pytest
@@ -166,7 +167,21 @@ def test_ctrl_c_twice_cuts_and_what_was_cut_arrives(runs, sim):
     assert "Traceback" not in run.err
 
 
-@pytest.mark.parametrize("flags", [("--processes", "2"), ("--master",)], ids=["processes", "master"])
+def test_a_port_that_is_taken_is_one_sentence(runs, sims):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        port = str(s.getsockname()[1])
+        where = ("--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", port)
+        run = run_locust(runs, *engine_flags(a=sims[0]), *SHORT, *where)
+    assert run.code == 1
+    assert f"loadgen: no worker could reach port {port}" in run.err
+    assert "Traceback" not in run.err
+
+
+@pytest.mark.parametrize(
+    "flags", [("--processes", "2"), ("--master", "--master-bind-port", "0")], ids=["processes", "master"]
+)
 def test_a_mistake_is_one_sentence(runs, flags):
     run = run_locust(runs, "--engine", "dead=vllm:http://127.0.0.1:9", *flags)
     assert run.code == 1
