@@ -38,11 +38,12 @@ test: $(READY) $(LLAMACPP)  ## everything that must pass: ruff, mypy, pytest (wi
 test-engines: $(READY) $(LLAMACPP) $(VLLM)  ## the tests that need real servers, vLLM too (first time: 3 GB)
 	@LOADGEN_REQUIRE_REAL=llamacpp,vllm $(PY) -m pytest -q -m "real_llamacpp or real_vllm"
 
-bench: $(READY)  ## cost and accuracy of the generator, side by side with other clients (about 25 minutes)
+bench: $(READY)  ## cost and accuracy of the generator, side by side with other clients (about 30 minutes)
 	@$(PY) benchmarks/run_all.py
 	@$(PY) benchmarks/sidecars.py
 	@$(PY) benchmarks/delivery.py
 	@$(PY) benchmarks/summary_10m.py
+	@$(PY) benchmarks/intervals.py
 
 engines: $(LLAMACPP) $(VLLM)  ## install both real servers into .cache and run nothing
 	@$(PY) scripts/real_engines.py status
