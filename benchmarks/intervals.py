@@ -7,11 +7,12 @@ it prints how many intervals held the ratio (95 % is promised), how many runs cl
 margin of 5 % by the interval of that figure alone, and how many did after the correction for all claims of
 the run. A wrong claim is one at a true ratio of 1.05. With --apart nothing pairs the blocks.
 
-Requests of a turn come in waves of 16 that share their luck, as in real runs. Standard deviations of logarithms
-are those of a recording of vLLM and llama.cpp on an H200, two turns each with 16 requests in flight: vLLM's
-mean TTFTs of waves differed by 0.14 and those of the requests of a wave by 0.05; TPOT of waves by 0.003 (vLLM)
-and 0.05 (llama.cpp), here 0.02, and within a wave by 0.004. What turns have beside that (0.03 and 0.005) and
-what both engines of a block share (0.05) is assumed: two turns can't tell it from a cold start.
+Requests of a turn come in waves of 16 that share their luck, as in real runs. Standard deviations of
+logarithms are those of a recording of vLLM and llama.cpp on an H200, two turns each with 16 requests in
+flight: vLLM's mean TTFTs of waves differed by 0.14 and those of the requests of a wave by 0.05; TPOT of waves
+by 0.003 (vLLM) and 0.05 (llama.cpp), here 0.02, and within a wave by 0.004. What turns have beside that (0.03
+and 0.005) and what both engines of a block share (0.05) is assumed: two turns can't tell it apart from a
+cold start.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def table(results: list[dict[str, Any]]) -> list[str]:
             return " / ".join(f"{share * 100:.1f}" for share in out) + " %"
 
         cells = [shares("held"), *(shares("claimed", ratio) for ratio in ratios)]
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
 

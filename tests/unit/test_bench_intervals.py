@@ -54,5 +54,5 @@ def test_the_table_of_the_docs() -> None:
     assert table(results) == [
         "| 6 / 12 blocks | held it | claimed at 1.05 | claimed at 1.2 |",
         "|---|---|---|---|",
-        "| `ttft_ms` | 95.0 / 100.0 % | 0.0 / 10.0 % | 80.0 / 100.0 % |",
+        "| ttft_ms | 95.0 / 100.0 % | 0.0 / 10.0 % | 80.0 / 100.0 % |",
     ]
