@@ -8,12 +8,12 @@ A setting's meaning is its flag's help, or what MEANINGS says.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from generated_page import write_page
 from pydantic import BaseModel
 
 from loadgen.config import EngineSpec, InfluxdbSpec, Settings, TelemetrySpec, Timeouts
@@ -143,22 +143,5 @@ def filled(page: str) -> str:
     return page
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="change nothing")
-    check = parser.parse_args().check
-    before = PAGE.read_text(encoding="utf-8")
-    after = filled(before)
-    if after == before:
-        return 0
-    if check:
-        print(f"{PAGE} is not what the code says: run scripts/config_page.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(after, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_page("config_page.py", __doc__, PAGE, filled))

@@ -6,13 +6,14 @@ python scripts/dashboards_page.py --check    exit code 1 if the page and the das
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+from generated_page import write_page  # noqa: E402
 
 from grafana.dashboards import DASHBOARDS  # noqa: E402
 
@@ -44,22 +45,5 @@ def filled(page: str) -> str:
     return page
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="change nothing")
-    check = parser.parse_args().check
-    before = PAGE.read_text(encoding="utf-8")
-    after = filled(before)
-    if after == before:
-        return 0
-    if check:
-        print(f"{PAGE} is not what the dashboards say: run scripts/dashboards_page.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(after, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_page("dashboards_page.py", __doc__, PAGE, filled))

@@ -6,9 +6,10 @@ python scripts/schema_page.py --check    exit code 1 if the page and the code di
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+
+from generated_page import write_page
 
 from loadgen.sinks.schema import MEASUREMENTS, Measurement
 
@@ -34,22 +35,5 @@ def filled(page: str) -> str:
     return head + begin + "\n" + "".join(map(section, MEASUREMENTS)) + end + tail
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="change nothing")
-    check = parser.parse_args().check
-    before = PAGE.read_text(encoding="utf-8")
-    after = filled(before)
-    if after == before:
-        return 0
-    if check:
-        print(f"{PAGE} is not what the code says: run scripts/schema_page.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(after, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_page("schema_page.py", __doc__, PAGE, filled))

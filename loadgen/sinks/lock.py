@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from loadgen.store import StoreError
+from loadgen.store.lock import directory_lock
 
 NAME = ".delivery.lock"
 
 
-@contextlib.contextmanager
-def delivery_lock(folder: Path) -> Iterator[None]:
-    """Held until the block ends or the process does, however it ends. Raises StoreError if another has it."""
-    path = Path(folder) / NAME
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as e:
-        raise StoreError(f"{path} cannot be written: {e.strerror or e}") from None
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            who = os.pread(fd, 20, 0).decode("ascii", "replace").strip()
-            raise StoreError(
-                f"{folder} is being delivered already" + (f", by process {who}" if who else "")
-            ) from None
-        except OSError as e:
-            raise StoreError(f"{path} cannot be locked: {e.strerror or e}") from None
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without a name in it
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(fd)
+def delivery_lock(folder: Path) -> AbstractContextManager[None]:
+    """Held until the block ends or the process does. Raises StoreError if another process has it."""
+    return directory_lock(folder, NAME, "is being delivered already")

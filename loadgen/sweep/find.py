@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from loadgen.plain import clean
 from loadgen.store import StoreError, Suite, resolve
+from loadgen.store.lock import directory_lock
 from loadgen.store.rundir import LATEST
 from loadgen.sweep.record import FILE
 
@@ -32,19 +30,6 @@ def find_sweep(name: str, runs_dir: Path) -> Suite:
     return target
 
 
-@contextlib.contextmanager
-def sweep_lock(folder: Path) -> Iterator[None]:
+def sweep_lock(folder: Path) -> AbstractContextManager[None]:
     """Held until the block ends, or the process does. Raises StoreError if another process has it."""
-    path = folder / LOCK
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as e:
-        raise StoreError(f"{path} cannot be written: {e.strerror or e}") from None
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StoreError(f"{folder} is a sweep that goes on in another process") from None
-        yield
-    finally:
-        os.close(fd)
+    return directory_lock(folder, LOCK, "is a sweep that goes on already")

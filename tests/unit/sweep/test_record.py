@@ -80,7 +80,7 @@ def test_the_latest_sweep_whatever_runs_came_after_it(tmp_path: Path) -> None:
 def test_a_sweep_is_made_by_one_process(tmp_path: Path) -> None:
     with (
         sweep_lock(tmp_path),
-        pytest.raises(StoreError, match="goes on in another process"),
+        pytest.raises(StoreError, match="goes on already, by process"),
         sweep_lock(tmp_path),
     ):
         pass
