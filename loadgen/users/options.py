@@ -211,7 +211,9 @@ def settings_from(
     if texts and ",".join(texts) != engines_text(defaults):
         flags["engines"] = texts
     # The web form of Locust 2.46, the last for Python 3.10, does not put its number where -u does.
-    users = getattr(options, "users", getattr(options, "num_users", None))
+    users = getattr(options, "users", None)
+    if not isinstance(users, int):  # `loadgen sweep` has a list of them there
+        users = getattr(options, "num_users", None)
     if users is not None:
         flags["users"] = users
     lent = scenario.defaults()
