@@ -109,7 +109,8 @@ def agent(tmp_path: Path, env: dict[str, str]) -> Iterator[LocustRun]:
     folder.mkdir()
     started = start_loadgen(
         folder / "runs",
-        *("telemetry", "--listen", "127.0.0.1:0", "--runs-dir", str(folder / "runs")),
+        # The run that is watched lasts hardly longer than the usual second between two samples.
+        *("telemetry", "--listen", "127.0.0.1:0", "--interval", "0.1", "--runs-dir", str(folder / "runs")),
         env={**env, "PYTHONPATH": f"{FAKE_NVML}{os.pathsep}{ROOT}"},
     )
     yield started
