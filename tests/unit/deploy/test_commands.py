@@ -6,9 +6,6 @@ import argparse
 import importlib
 from pathlib import Path
 
-import pytest
-
-from loadgen.cli import COMMANDS
 from loadgen.config import Settings, load_settings
 from loadgen.sim.options import to_options
 from tests.support.compose import PROFILES, ROOT, services
@@ -66,7 +63,6 @@ def test_the_simulated_engines_listen_where_env_example_looks_for_them(tmp_path:
     ]
 
 
-@pytest.mark.skipif("telemetry" not in COMMANDS, reason="there is no loadgen telemetry yet")
 def test_the_gpu_samplers_command_is_one(tmp_path: Path) -> None:
     args = parsed(services(tmp_path, "gpu")["telemetry"]["command"])
     assert args.listen == "0.0.0.0:9467"
