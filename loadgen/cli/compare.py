@@ -13,6 +13,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from loadgen import exitcodes
+from loadgen.cli import values
 from loadgen.config import ConfigError, load_settings
 from loadgen.report.plain import clean
 from loadgen.store import StoreError, resolve
@@ -45,7 +46,6 @@ examples:
 exit codes: 0 a comparison was printed, whatever it says; 1 there is none to
 print. `loadgen check` is the command that fails by the result."""
 
-_MARGIN = re.compile(r"(\d+(?:\.\d+)?) ?%?")
 _GPUS = re.compile(r"(?:(?P<engine>[^=]+)=)?(?P<number>[1-9]\d{0,4})")
 
 
@@ -64,14 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="ENGINE", help="compare with this engine (default: the first)")
     parser.add_argument(
         "--margin",
-        type=_margin,
+        type=values.margin,
         default=1.05,
         metavar="5%",
         help="smaller differences are none (default: 5%%); choose it before you look",
     )
     parser.add_argument(
         "--gpu-hour",
-        type=_price,
+        type=values.price,
         metavar="PRICE",
         help="price of a GPU hour, for the cost of a million tokens",
     )
@@ -159,25 +159,6 @@ def _by_engine(given: list[tuple[str, T]]) -> dict[str, list[T]]:
     for engine, value in given:
         out.setdefault(engine, []).append(value)
     return out
-
-
-def _margin(text: str) -> float:
-    """`5%` or `5` as the factor 1.05."""
-    found = _MARGIN.fullmatch(text.strip())
-    percent = float(found[1]) if found else 0.0
-    if not 0.1 <= percent <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no margin: give per cent from 0.1 to 100, such as 5%")
-    return 1 + percent / 100
-
-
-def _price(text: str) -> float:
-    try:
-        price = float(text)
-    except ValueError:
-        price = 0.0
-    if not 0 < price < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no price of a GPU hour: give a number, such as 2.50")
-    return price
 
 
 def _gpus(text: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loadgen import exitcodes
+from loadgen.cli import values
 from loadgen.config import load_settings
 from loadgen.report.plain import clean
 from loadgen.store import RunDir, StoreError, Suite, resolve
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="ENGINE", help="compare with this engine (default: the first)")
     parser.add_argument(
         "--gpu-hour",
-        type=_price,
+        type=values.price,
         metavar="PRICE",
         help="price of a GPU hour, for the cost of a million tokens",
     )
@@ -76,13 +77,3 @@ def execute(args: argparse.Namespace) -> int:
 
 def _beside(targets: Sequence[RunDir | Suite]) -> Path:
     return targets[0].path / "report.html" if len(targets) == 1 else SEVERAL
-
-
-def _price(text: str) -> float:
-    try:
-        price = float(text)
-    except ValueError:
-        price = 0.0
-    if not 0 < price < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no price of a GPU hour: give a number, such as 2.50")
-    return price

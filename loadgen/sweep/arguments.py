@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from loadgen.cli import values
 from loadgen.config import ConfigError
 from loadgen.plain import clean
 from loadgen.store.rundir import LATEST
@@ -75,14 +76,9 @@ def parse_margin(text: str) -> float:
     (1.05, 1.1)
     """
     try:
-        percent = float(text.strip().removesuffix("%"))
-    except ValueError:
-        percent = 0.0
-    if not 0.1 <= percent <= 100:
-        raise ConfigError(
-            f"--margin {clean(text, 40)!r} is no margin: give per cent from 0.1 to 100, such as 5%"
-        )
-    return 1 + percent / 100
+        return values.margin(text)
+    except argparse.ArgumentTypeError as e:
+        raise ConfigError(f"--margin {e}") from None
 
 
 def positive(flag: str, value: int, least: int = 1) -> int:

@@ -57,7 +57,7 @@ class InfluxServer:
     def start(self) -> InfluxServer:
         """Start both processes and wait until they answer. Raises NotInstalled, InfluxError."""
         influxd, nginx = _programs()
-        for part in ("data", "tmp"):
+        for part in ("data", "scratch"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         for attempt in range(3):  # a free port may be somebody else's a moment later
             self._configure()

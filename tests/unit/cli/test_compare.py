@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from loadgen.cli import compare
+from loadgen.cli import compare, values
 from loadgen.store import RunDir, Suite
 from tests.unit.metrics.rows import T0, row
 from tests.unit.report.made import S, make_run
@@ -241,4 +241,4 @@ def test_flags_that_can_not_be_meant(argv: list[str], capsys: Capture) -> None:
 
 @pytest.mark.parametrize(("text", "factor"), [("5%", 1.05), ("5", 1.05), ("7.5 %", 1.075)])
 def test_margins(text: str, factor: float) -> None:
-    assert compare._margin(text) == pytest.approx(factor)
+    assert values.margin(text) == pytest.approx(factor)
