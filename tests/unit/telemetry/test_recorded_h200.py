@@ -137,6 +137,27 @@ def test_it_is_what_nvidia_smi_said_at_the_same_time(
     assert sum(agree) / len(agree) >= share
 
 
+def test_reasons_and_state_are_those_of_nvidia_smi() -> None:
+    _, samples = recording("steps_h200.jsonl")
+    times = [s["t_ns"] for s in samples]
+    agree = []
+    for row in nvidia_smi():
+        at = datetime.strptime(row["timestamp"], "%Y/%m/%d %H:%M:%S.%f").replace(tzinfo=timezone.utc)
+        i = bisect.bisect(times, int(at.timestamp() * 1e9))
+        if 0 < i < len(samples):
+            around = samples[i - 1 : i + 1]
+            agree.append(int(row["clocks_event_reasons.active"], 16) in {s["throttle_mask"] for s in around})
+            assert row["pstate"] in {f"P{s['pstate']}" for s in around}
+    assert sum(agree) / len(agree) >= 0.9
+    slow = next(s for s in samples if "pcie_generation" in s)
+    first = nvidia_smi()[0]
+    assert (first["pcie.link.gen.current"], first["pcie.link.width.current"]) == (
+        str(slow["pcie_generation"]),
+        str(slow["pcie_width"]),
+    )
+    assert first["ecc.errors.uncorrected.volatile.total"] == str(slow["ecc_uncorrected"])
+
+
 def test_a_process_has_the_memory_that_nvidia_smi_gives_it() -> None:
     _, samples = recording("steps_h200.jsonl")
     ours = {p["memory_bytes"] // 2**20 for s in samples for p in s["processes"]}
