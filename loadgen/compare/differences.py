@@ -109,7 +109,7 @@ def differences(
         return [Difference("manifest.json", there[0], there[1], True)]
     found = [
         *_engines(a, b, pairs if pairs is not None else paired_engines(a, b)),
-        *_settings(a.settings, b.settings),
+        *_settings(a.settings, b.settings, same_file=same_prompt_file(a, b)),
         *_prompts(a, b),
         *_gpus(a.extra.get("gpus"), b.extra.get("gpus")),
         *_generator(a, b),
@@ -151,7 +151,21 @@ def _engines(a: Manifest, b: Manifest, pairs: Sequence[tuple[str, str]]) -> Iter
                 yield Difference(f"{label}: {what}", _text(spec[0][key]), _text(spec[1][key]), matters)
 
 
-def _settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Difference]:
+def same_prompt_file(a: Manifest, b: Manifest) -> bool | None:
+    """Whether the prompts of both came from files of the same bytes; None where that is not known."""
+    sums = [prompt_facts(m).get("file_sha256") for m in (a, b)]
+    return sums[0] == sums[1] if all(sums) else None
+
+
+def prompt_facts(manifest: Manifest) -> Mapping[str, Any]:
+    """What the manifest knows of the prompts."""
+    facts = manifest.extra.get("prompts")
+    return facts if isinstance(facts, dict) else {}
+
+
+def _settings(
+    a: Mapping[str, Any], b: Mapping[str, Any], *, same_file: bool | None = None
+) -> Iterator[Difference]:
     for key in a:
         if key in NOT_COMPARED or key not in b or a[key] == b[key]:
             continue
@@ -161,11 +175,16 @@ def _settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Difference
                 if a[key][part] != b[key][part]:
                     yield Difference(f"{what}: {part}", a[key][part], b[key][part], key not in LENGTHS)
         else:
-            yield Difference(what, a[key], b[key], key not in LENGTHS)
+            # A file that was moved or copied is still the same prompts.
+            matters = key not in LENGTHS and not (key == "prompt_file" and same_file)
+            yield Difference(what, a[key], b[key], matters)
 
 
 def _prompts(a: Manifest, b: Manifest) -> Iterator[Difference]:
-    facts = [m.extra["prompts"] if isinstance(m.extra.get("prompts"), dict) else {} for m in (a, b)]
+    facts = [prompt_facts(m) for m in (a, b)]
+    if same_prompt_file(a, b) is False:
+        sums = [_sum(f["file_sha256"]) for f in facts]
+        yield Difference("prompt set: contents of the file", sums[0], sums[1], True)
     labels = {
         "prompts_in_file": "prompt set: prompts in the file",
         "exact": "prompt set: of exact length",
@@ -174,6 +193,10 @@ def _prompts(a: Manifest, b: Manifest) -> Iterator[Difference]:
     for key, what in labels.items():
         if key in facts[0] and key in facts[1] and facts[0][key] != facts[1][key]:
             yield Difference(what, _text(facts[0][key]), _text(facts[1][key]), True)
+
+
+def _sum(sha256: Any) -> str:
+    return f"sha256 {str(sha256)[:12]}"
 
 
 def _gpus(a: Any, b: Any) -> Iterator[Difference]:

@@ -9,7 +9,7 @@ from typing import Any
 from loadgen.config import Settings
 from loadgen.users.lane import Lane
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.promptfile import read_prompts
+from loadgen.workload.promptfile import read_prompt_file
 from loadgen.workload.prompts import PromptError, PromptMaker
 from loadgen.workload.salt import salted_messages, salts
 
@@ -24,13 +24,16 @@ class PromptSupply:
     def __init__(self, settings: Settings, run_salt: str) -> None:
         self._settings = settings
         self._run_salt = run_salt
-        self._file = read_prompts(settings.prompt_file) if settings.prompt_file else None
+        read = read_prompt_file(settings.prompt_file) if settings.prompt_file else None
+        self._file = read.prompts if read else None
         self._salts = salts(run_salt)
         self._maker: PromptMaker | None = None
         self._first: Prompt | None = None
         self._blocks: list[list[Prompt]] = []
         self._warmups = 0
         self.facts: dict[str, Any] = {"run_salt": run_salt, "salted": settings.salt == "on"}
+        if read:
+            self.facts["file_sha256"] = read.sha256
 
     def choose(self, lanes: Sequence[Lane]) -> None:
         """Pick the engine that counts, and make the first prompt. Raises PromptError, EngineError."""

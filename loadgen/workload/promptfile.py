@@ -8,6 +8,8 @@ to and including its first human turn.
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,21 @@ from loadgen.workload.prompts import PromptError
 _ROLES = {"human": "user", "user": "user", "system": "system", "gpt": "assistant", "assistant": "assistant"}
 
 
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """What a file held. `sha256` is of its bytes: two runs with the same one had the same prompts."""
+
+    prompts: list[Prompt]
+    sha256: str
+
+
 def read_prompts(path: Path) -> list[Prompt]:
     """All prompts of the file, `pair` being their place in it. Raises PromptError with the line number."""
+    return read_prompt_file(path).prompts
+
+
+def read_prompt_file(path: Path) -> PromptFile:
+    """The same, with the file's sum. Raises PromptError."""
     try:
         data = path.read_bytes()
     except OSError as e:
@@ -29,7 +44,7 @@ def read_prompts(path: Path) -> list[Prompt]:
     prompts = _sharegpt(path, body) if body.lstrip()[:1] == b"[" else _jsonl(path, body)
     if not prompts:
         raise PromptError(f"the prompt file {path} holds no prompt")
-    return prompts
+    return PromptFile(prompts, hashlib.sha256(data).hexdigest())
 
 
 def _jsonl(path: Path, data: bytes) -> list[Prompt]:

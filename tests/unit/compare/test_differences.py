@@ -111,6 +111,17 @@ def test_what_matters_comes_first_and_values_stay_values() -> None:
     }
 
 
+def test_a_prompt_file_is_known_by_its_contents() -> None:
+    one, moved, changed = manifest(), manifest(), manifest()
+    for m, name, sha256 in ((one, "p", "aa" * 32), (moved, "q", "aa" * 32), (changed, "p", "bb" * 32)):
+        m.settings["prompt_file"] = name
+        m.extra["prompts"]["file_sha256"] = sha256
+    assert differences(one, moved) == [Difference("prompt set: file", "p", "q", False)]
+    assert differences(one, changed) == [
+        Difference("prompt set: contents of the file", "sha256 aaaaaaaaaaaa", "sha256 bbbbbbbbbbbb", True)
+    ]
+
+
 def test_a_setting_that_another_version_did_not_have_is_no_difference() -> None:
     old = manifest()
     del old.settings["arrival"], old.packages["locust"], old.engines[0]["version"]

@@ -40,6 +40,25 @@ def manifest(settings: dict[str, Any] = MADE, start_ns: int = SECOND, **facts: A
             UNPAIRED,
             "(10 and 12 prompts in the file)",
         ),
+        (manifest(FILE, file_sha256="aa"), manifest(FILE, file_sha256="aa"), BY_PROMPT, None),
+        (
+            manifest(FILE, file_sha256="aa"),
+            manifest({**FILE, "prompt_file": "/moved/p.jsonl"}, file_sha256="aa"),
+            BY_PROMPT,
+            None,
+        ),
+        (
+            manifest(FILE, file_sha256="aa", prompts_in_file=10),
+            manifest(FILE, file_sha256="bb", prompts_in_file=10),
+            UNPAIRED,
+            "(the contents of the prompt file)",
+        ),
+        (
+            manifest(FILE, file_sha256="aa"),
+            manifest(FILE),
+            BY_PROMPT,
+            "whether its text changed is not known",
+        ),
         (manifest(), None, UNPAIRED, "a manifest is missing"),
     ],
 )

@@ -1,8 +1,9 @@
+import hashlib
 import json
 
 import pytest
 
-from loadgen.workload.promptfile import read_prompts
+from loadgen.workload.promptfile import read_prompt_file, read_prompts
 from loadgen.workload.prompts import PromptError
 
 
@@ -62,3 +63,9 @@ def test_a_bad_file_is_named_with_its_line(tmp_path, text, says):
 def test_a_missing_file_is_one_clear_sentence(tmp_path):
     with pytest.raises(PromptError, match=r"nowhere\.jsonl cannot be read: No such file"):
         read_prompts(tmp_path / "nowhere.jsonl")
+
+
+def test_the_sum_is_of_the_bytes(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"prompt": "one"}\r\n')
+    assert read_prompt_file(path).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
