@@ -11,6 +11,7 @@ from loadgen import exitcodes
 from loadgen.cli import values
 from loadgen.config import load_settings
 from loadgen.report.plain import clean
+from loadgen.slo.objectives import parse_slo
 from loadgen.store import RunDir, StoreError, Suite, resolve
 
 HELP = "one HTML file of a run or several: verdict, pictures, validity"
@@ -24,11 +25,14 @@ examples:
   loadgen report                     the latest run or suite, into its directory
   loadgen report latest -o vllm-vs-llamacpp.html
   loadgen report before after        two runs on one page
+  loadgen report --slo interactive --slo 'goodput>0.95, tpot<50ms'
+                                     and whether each engine keeps these
 
 Without --output: report.html in the directory of RUN; of several,
 loadgen-report.html here. It needs plotly: pip install 'loadgen[report]'
 
-exit code: 0 written, 1 no such run or the file can't be written."""
+exit code: 0 written, whatever it says; 1 no such run, or the file can't be
+written; 2 a flag that can't be used."""
 SEVERAL = Path("loadgen-report.html")
 
 
@@ -51,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="price of a GPU hour, for the cost of a million tokens",
     )
     parser.add_argument(
+        "--slo",
+        metavar="OBJECTIVE",
+        action="append",
+        default=[],
+        help="objectives or presets, as in `loadgen check`, for the page to answer; can be repeated",
+    )
+    parser.add_argument(
         "--runs-dir",
         type=Path,
         help="where runs are looked up by name (default: runs_dir of loadgen.toml, else ./runs)",
@@ -58,7 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Exit code 0 where the file was written, whatever it says of the run."""
+    """Exit code 0 where the file was written, whatever it says of the run. Raises ConfigError of objectives
+    that can't be read."""
+    slo = parse_slo(args.slo) if args.slo else None
+
     from loadgen.report.html import write_html
 
     try:
@@ -67,7 +81,7 @@ def execute(args: argparse.Namespace) -> int:
         path = args.output or _beside(targets)
         if path.is_dir():
             raise StoreError(f"{path} is a directory: name a file in it")
-        size = write_html(targets, path, baseline=args.baseline, gpu_hour=args.gpu_hour)
+        size = write_html(targets, path, baseline=args.baseline, gpu_hour=args.gpu_hour, slo=slo)
     except (StoreError, OSError) as e:
         print(f"loadgen report: {clean(e, 1000)}", file=sys.stderr)
         return exitcodes.FAILED

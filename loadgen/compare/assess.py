@@ -80,8 +80,8 @@ def judged(comparisons: list[RunComparison], gpu_hour: float | None, margin: flo
     for comparison in comparisons:
         facts = {name: f for name, f in comparison.seen.items() if isinstance(f, EngineFacts)}
         parts: dict[str, dict[str, Any]] = {
-            "memory": {name: f.memory for name, f in facts.items() if f.memory},
-            "energy": {name: f.energy for name, f in facts.items() if f.energy},
+            "memory": {name: dict(f.memory) for name, f in facts.items() if f.memory},
+            "energy": {name: dict(f.energy) for name, f in facts.items() if f.energy},
             "cost": _costs(comparison, facts, gpu_hour),
         }
         _memory_ratios(comparison, parts["memory"])

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from loadgen.compare.differences import differences
-from loadgen.compare.engines import VALUE, Comparison, Side, compare_engines, compare_pairs
+from loadgen.compare.engines import VALUE, Comparison, compare_engines, compare_pairs
 from loadgen.compare.pairing import pairing_of
+from loadgen.compare.part import Look, Part, Reader
 from loadgen.compare.ratios import MARGIN
 from loadgen.compare.result import BY_PROMPT, Row, RunComparison, worst
 from loadgen.compare.verdict import BETTER
-from loadgen.report.judge import judge
-from loadgen.report.load import RunData, load_run
-from loadgen.report.summary import RunSummary, summarise_data
-from loadgen.store import Manifest, RunDir, StoreError, Suite
-from loadgen.validity.finding import Level, Validity
+from loadgen.store import RunDir, StoreError, Suite
+from loadgen.validity.finding import Level
 
-# What a caller wants to know of each engine of a run, by name, while the run is read: it is read once only.
-Look = Callable[[RunDir, RunData, RunSummary], Mapping[str, Any]]
+
+class NothingShared(StoreError):
+    """Two suites without a scenario in common."""
 
 
 def compare_target(
@@ -29,27 +28,52 @@ def compare_target(
     baseline: str | None = None,
     margin: float = MARGIN,
     look: Look | None = None,
+    read: Reader | None = None,
 ) -> list[RunComparison]:
     """One comparison a scenario: of a run or a suite, or of two of them made apart. Raises StoreError.
 
     Where a suite is in it, runs of the same scenario are compared; two runs are compared whatever they are.
+    `look` is what else is wanted of each run; a `read` of one's own, which has such a look, may have read
+    some of the runs already.
     """
+    read = read or Reader(look)
+    if isinstance(a, RunDir) and b is None:
+        return [compare_run(a, baseline=baseline, margin=margin, read=read)]
     if b is None:
-        return [compare_run(run, baseline=baseline, margin=margin, look=look) for run in _runs(a)]
+        return list(compare_each(_runs(a), baseline=baseline, margin=margin, read=read))
     if isinstance(a, RunDir) and isinstance(b, RunDir):
-        return [compare_runs(a, b, baseline=baseline, margin=margin, look=look)]
+        return [compare_runs(a, b, baseline=baseline, margin=margin, read=read)]
     second = {_scenario(run): run for run in reversed(_runs(b))}
     pairs = [(run, second[_scenario(run)]) for run in _runs(a) if _scenario(run) in second]
     if not pairs:
-        raise StoreError(f"{a.name} and {b.name} have no scenario in common")
-    return [compare_runs(x, y, baseline=baseline, margin=margin, look=look) for x, y in pairs]
+        raise NothingShared(f"{a.name} and {b.name} have no scenario in common")
+    return [compare_runs(x, y, baseline=baseline, margin=margin, read=read) for x, y in pairs]
+
+
+def compare_each(
+    runs: Sequence[RunDir], *, baseline: str | None = None, margin: float = MARGIN, read: Reader
+) -> Iterator[RunComparison]:
+    """The engines of every run. One that lacks the `baseline` (an engine that dropped out of a sweep) is
+    compared with its own first; raises StoreError if none of them has it."""
+    names: dict[str, None] = {}
+    for run in runs:
+        own = dict.fromkeys(read(run).sides)
+        names |= own
+        yield compare_run(run, baseline=baseline if baseline in own else None, margin=margin, read=read)
+    if runs and baseline is not None and baseline not in names:
+        raise StoreError(f"there is no engine {baseline!r} here; there are {', '.join(names) or 'none'}")
 
 
 def compare_run(
-    run: RunDir, *, baseline: str | None = None, margin: float = MARGIN, look: Look | None = None
+    run: RunDir,
+    *,
+    baseline: str | None = None,
+    margin: float = MARGIN,
+    look: Look | None = None,
+    read: Reader | None = None,
 ) -> RunComparison:
     """The engines of one run against the `baseline`, else against the first. Raises StoreError."""
-    part = _Part.read(run, look)
+    part = (read or Reader(look))(run)
     names = list(part.sides)
     if baseline is not None and baseline not in names:
         raise StoreError(f"{part.name} has no engine {baseline!r}; it has {', '.join(names) or 'none'}")
@@ -82,6 +106,7 @@ def compare_runs(
     baseline: str | None = None,
     margin: float = MARGIN,
     look: Look | None = None,
+    read: Reader | None = None,
 ) -> RunComparison:
     """Engines of two runs made apart; raises StoreError.
 
@@ -89,11 +114,9 @@ def compare_runs(
     that are left over if each run has one. Where nothing is shared, or a `baseline` is named, every engine of
     the other run is compared with the baseline: by default the first engine of `a`.
     """
-    before, after = (_Part.read(run, look) for run in (a, b))
+    read = read or Reader(look)
+    before, after = _called_apart(read(a), read(b))
     named = _pairs(before, after, baseline)
-    shared = before.sides.keys() & after.sides.keys()
-    for part, mark in ((before, "A"), (after, "B")):
-        part.rename({name: f"{name} ({mark})" if name in shared else name for name in part.sides})
     pairs = [(mine.sides[mine.names[x]], base.sides[base.names[y]]) for (mine, x), (base, y) in named]
     pairing = pairing_of(before.manifest, after.manifest)
     found = compare_pairs(
@@ -124,54 +147,23 @@ def compare_runs(
     )
 
 
-@dataclass
-class _Part:
-    """What is needed of a run once it has been read: its columns may be gone by then."""
-
-    name: str
-    scenario: str
-    manifest: Manifest | None
-    sides: dict[str, Side]
-    figures: dict[str, dict[str, Any]]
-    validity: Validity
-    simulated: list[str]
-    infos: dict[str, dict[str, Any]]
-    seen: dict[str, Any] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)  # what its engines are called here
-
-    @classmethod
-    def read(cls, run: RunDir, look: Look | None) -> _Part:
-        data = load_run(run)
-        summary = summarise_data(data)
-        return cls(
-            name=data.name,
-            scenario=data.scenario,
-            manifest=data.manifest,
-            sides={name: Side.of(name, engine) for name, engine in data.engines.items()},
-            figures=summary.engines,
-            validity=judge(run, data, summary),
-            simulated=summary.simulated,
-            infos={str(info.get("name")): info for info in summary.infos},
-            seen=dict(look(run, data, summary)) if look else {},
-        )
-
-    def rename(self, names: dict[str, str]) -> None:
-        self.names = names
-        self.sides = {names[n]: Side(names[n], s.values, s.samples) for n, s in self.sides.items()}
-        self.figures = {names[n]: of for n, of in self.figures.items()}
-        self.infos = {names.get(n, n): info for n, info in self.infos.items()}
-        self.seen = {names.get(n, n): saw for n, saw in self.seen.items()}
-        self.simulated = [names[n] for n in self.simulated]
+def _called_apart(a: Part, b: Part) -> tuple[Part, Part]:
+    """Both with `NAME (A)` and `NAME (B)` for an engine that both have."""
+    shared = a.sides.keys() & b.sides.keys()
+    return (
+        a.renamed({name: f"{name} (A)" if name in shared else name for name in a.sides}),
+        b.renamed({name: f"{name} (B)" if name in shared else name for name in b.sides}),
+    )
 
 
-_Engine = tuple[_Part, str]
+_Engine = tuple[Part, str]
 
 
-def _pairs(before: _Part, after: _Part, baseline: str | None) -> list[tuple[_Engine, _Engine]]:
+def _pairs(before: Part, after: Part, baseline: str | None) -> list[tuple[_Engine, _Engine]]:
     """(engine, its baseline), each with its run."""
     if baseline is None:
-        shared = [name for name in before.sides if name in after.sides]
-        left = [[name for name in part.sides if name not in shared] for part in (after, before)]
+        shared = [name for name in before.names if name in after.names]
+        left = [[name for name in part.names if name not in shared] for part in (after, before)]
         if len(left[0]) == len(left[1]) == 1 or (not shared and left[1]):
             return [((after, n), (before, n)) for n in shared] + [
                 ((after, name), (before, left[1][0])) for name in left[0]
@@ -179,9 +171,9 @@ def _pairs(before: _Part, after: _Part, baseline: str | None) -> list[tuple[_Eng
         return [((after, n), (before, n)) for n in shared]
     for here, there, mark in ((before, after, "A"), (after, before, "B")):
         for name in (baseline, baseline.removesuffix(f" ({mark})")):
-            if name in here.sides:
-                return [((there, other), (here, name)) for other in there.sides]
-    names = ", ".join(dict.fromkeys([*before.sides, *after.sides])) or "none"
+            if name in here.names:
+                return [((there, other), (here, name)) for other in there.names]
+    names = ", ".join(dict.fromkeys([*before.names, *after.names])) or "none"
     raise StoreError(f"neither run has an engine {baseline!r}; they have {names}")
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from loadgen.plain import plural
 from loadgen.report.judge import judge
-from loadgen.report.load import load_run
-from loadgen.report.summary import summarise_data
+from loadgen.report.load import RunData, load_run
+from loadgen.report.summary import RunSummary, summarise_data
 from loadgen.slo.judge import MET, NOT_DECIDABLE, NOT_MET, Judgement, judge_engine, overall
 from loadgen.slo.objectives import Slo
 from loadgen.store import RunDir
+from loadgen.store.manifest import INTERRUPTED
 from loadgen.validity import Level, Validity
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRun:
     """`engines` are the judgements by engine; `believed` is false of a run that decides nothing: a void one,
-    or with `strict` a suspect one."""
+    or with `strict` a suspect one. `cut` is a sentence where the run has no end."""
 
     name: str
     scenario: str
@@ -26,6 +28,7 @@ class CheckedRun:
     engines: dict[str, list[Judgement]]
     simulated: tuple[str, ...] = ()
     believed: bool = True
+    cut: str = ""
 
     @property
     def answer(self) -> str:
@@ -43,6 +46,7 @@ class CheckedRun:
             "scenario": self.scenario,
             "answer": self.answer,
             "believed": self.believed,
+            "cut": self.cut or None,
             "validity": {
                 "level": self.validity.level.word,
                 "findings": [
@@ -62,19 +66,40 @@ def check_run(run: RunDir, slo: Slo, *, engines: Collection[str] = (), strict: b
     """Judge a run's engines, or those named in `engines` that it has. Raises StoreError."""
     data = load_run(run)
     summary = summarise_data(data)
-    validity = judge(run, data, summary)
+    summary.validity = judge(run, data, summary)
+    return check_data(data, summary, slo, engines=engines, strict=strict)
+
+
+def check_data(
+    data: RunData, summary: RunSummary, slo: Slo, *, engines: Collection[str] = (), strict: bool = False
+) -> CheckedRun:
+    """The same of a run that has been read, summarised and judged."""
+    assert summary.validity is not None
     unbelieved = Level.SUSPECT if strict else Level.VOID
+    names = [name for name in data.engines if not engines or name in engines]
     return CheckedRun(
         data.name,
         data.scenario,
-        validity,
-        {
-            name: judge_engine(slo, engine)
-            for name, engine in data.engines.items()
-            if not engines or name in engines
-        },
+        summary.validity,
+        {name: judge_engine(slo, data.engines[name]) for name in names},
         tuple(summary.simulated),
-        validity.level < unbelieved,
+        summary.validity.level < unbelieved,
+        _cut(summary, names),
+    )
+
+
+def _cut(summary: RunSummary, names: Collection[str]) -> str:
+    """Of a run without an end (-t, Ctrl-C, killed, or going on): what it is judged by."""
+    if summary.state != INTERRUPTED:
+        return ""
+    windows: Mapping[str, Any] = {name: summary.engines[name]["window"] for name in names}
+    done = ", ".join(f"{plural(w['turns_complete'], 'complete turn')} of {n}" for n, w in windows.items())
+    cut = sum(w["turns_incomplete"] for w in windows.values())
+    text = f"the run was cut short, or still goes on: judged by {done or 'nothing'}"
+    if not cut:
+        return text
+    return (
+        f"{text}; what was measured of {'the turn' if cut == 1 else f'{cut} turns'} cut short does not count"
     )
 
 

@@ -31,6 +31,8 @@ def print_checked(runs: Sequence[CheckedRun], answer: str, console: Console) -> 
                     Text(clean(j.sentence, 300)),
                 )
             console.print(table)
+        if run.cut:
+            console.print(Text(f"  {clean(run.cut, 600)}"))
         _print_validity(run, console)
     console.print(Text(f"result: {answer}", style=STYLES[answer]))
 

@@ -10,6 +10,7 @@ from loadgen.validity import (
     clock,
     coalesced,
     comparable,
+    cut_turns,
     failures,
     generator,
     gpu_clocks,
@@ -30,6 +31,7 @@ from loadgen.validity.finding import Finding, Level, Validity
 
 CHECKS: tuple[Callable[[Evidence], list[Finding]], ...] = (
     state.check,
+    cut_turns.check,
     workers.check,
     gpu_throttling.check,
     gpu_clocks.check,

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.compare.facts import engine_facts
+from loadgen.compare.facts import EngineFacts, engine_facts
 from loadgen.compare.outcome import Outcome
+from loadgen.compare.part import Reader
 from loadgen.compare.result import RunComparison
-from loadgen.compare.runs import compare_run
 from loadgen.metrics import METRICS, Metric
 from loadgen.record import OK, WARMUP
 from loadgen.report.html.failures import Failures, failures
@@ -21,6 +21,8 @@ from loadgen.report.html.timeline import Course, course
 from loadgen.report.load import EngineData, RunData
 from loadgen.report.summary import RunSummary
 from loadgen.sinks.derive import start_of
+from loadgen.slo.check import CheckedRun, check_data
+from loadgen.slo.objectives import Slo
 from loadgen.store import RunDir
 
 DRAWN = ("ttft_ms", "tpot_ms", "e2e_ms")
@@ -30,7 +32,8 @@ GAPS = "chunk_gap_ms"
 @dataclass
 class Digest:
     """One run. `curves[metric][engine]`; `manifest` as its file has it, empty where there is none;
-    `comparison` has one engine or none where nothing could be compared, `outcomes` are the verdicts."""
+    `comparison` has one engine or none where nothing could be compared, `outcomes` are the verdicts;
+    `checked` is what was asked of the engines, None if nothing."""
 
     summary: RunSummary
     start_ns: int
@@ -41,6 +44,7 @@ class Digest:
     path: Path = field(default_factory=Path)
     comparison: RunComparison | None = None
     outcomes: list[Outcome] = field(default_factory=list)
+    checked: CheckedRun | None = None
 
     @property
     def users(self) -> int | None:
@@ -48,19 +52,24 @@ class Digest:
         return users if isinstance(users, int) else None
 
 
-def digest(run: RunDir, *, baseline: str | None = None) -> Digest:
-    """Read, summarise, judge and compare one run. Raises StoreError."""
-    made: list[Digest] = []
+class DigestReader(Reader):
+    """Reads runs for their comparison, each once, and makes a digest of each by the way."""
 
-    def look(run: RunDir, data: RunData, summary: RunSummary) -> dict[str, Any]:
-        made.append(_of_columns(run, data, summary))
-        return dict(engine_facts(run, data, summary))
+    def __init__(self, slo: Slo | None = None) -> None:
+        super().__init__(self._look_at)
+        self._slo = slo
+        self._made: dict[Path, Digest] = {}
 
-    compared = compare_run(run, baseline=baseline, look=look)
-    (one,) = made
-    one.summary.validity = compared.validity
-    one.comparison = compared
-    return one
+    def digest(self, run: RunDir) -> Digest:
+        """Raises StoreError."""
+        self(run)
+        return self._made[run.path.resolve()]
+
+    def _look_at(self, run: RunDir, data: RunData, summary: RunSummary) -> dict[str, EngineFacts]:
+        made = self._made[run.path.resolve()] = _of_columns(run, data, summary)
+        if self._slo is not None:
+            made.checked = check_data(data, summary, self._slo)
+        return engine_facts(run, data, summary)
 
 
 def _of_columns(run: RunDir, data: RunData, summary: RunSummary) -> Digest:

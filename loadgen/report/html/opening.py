@@ -13,6 +13,7 @@ from loadgen.report.html.digest import Digest
 from loadgen.report.html.doubts import validity_card, void
 from loadgen.report.html.forest import Named, forest
 from loadgen.report.html.markup import Html, join, tag
+from loadgen.report.html.objectives import objectives_line
 from loadgen.report.html.results import Results
 from loadgen.report.html.words import engine_mark, moment, scenario_title
 from loadgen.report.plain import clean, number, plural
@@ -35,11 +36,13 @@ def opening(results: Results, colours: Colours) -> Html:
     margin = next((c.margin for c in compared if c.rows), MARGIN)
     all_void = all(void(d) for d in digests)
     picture = forest(_groups(results), margin, colours, void=all_void) or _tiles(digests, colours)
+    titles = [title_of(d) for d in digests]
+    asked = objectives_line(digests, titles, colours)
     return tag(
         "section",
-        tag("div", _banner(compared), _verdict(results, colours), class_="verdict"),
+        tag("div", _banner(compared), _verdict(results, colours), asked, class_="verdict"),
         tag("div", picture, class_="picture card"),
-        tag("aside", validity_card(digests, [title_of(d) for d in digests]), class_="validity card"),
+        tag("aside", validity_card(digests, titles), class_="validity card"),
         class_="opening",
         id="verdict",
     )

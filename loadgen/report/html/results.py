@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from loadgen.compare.advice import Advice
-from loadgen.compare.assess import assess, judged
+from loadgen.compare.assess import judged
 from loadgen.compare.outcome import Outcome, Overall
 from loadgen.compare.result import RunComparison
-from loadgen.report.html.digest import Digest, digest
+from loadgen.compare.runs import NothingShared, compare_each, compare_run, compare_target
+from loadgen.report.html.digest import Digest, DigestReader
+from loadgen.slo.objectives import Slo
 from loadgen.store import RunDir, StoreError, Suite
 from loadgen.sweep.names import swept_scenario
 from loadgen.sweep.record import FILE, Sweep
@@ -68,31 +70,63 @@ class Results:
 
 
 def results_of(
-    targets: Sequence[RunDir | Suite], *, baseline: str | None = None, gpu_hour: float | None = None
+    targets: Sequence[RunDir | Suite],
+    *,
+    baseline: str | None = None,
+    gpu_hour: float | None = None,
+    slo: Slo | None = None,
 ) -> Results:
-    """Read, judge and compare. Two targets are compared with each other, too. Raises StoreError."""
-    digests = [digest(run, baseline=baseline) for run in runs_of(targets)]
-    if not digests:
+    """Read, judge and compare, and hold against the objectives if there are some. Two targets are compared
+    with each other, too. Raises StoreError."""
+    runs = runs_of(targets)
+    if not runs:
         raise StoreError("there is no run to report on yet")
+    read = DigestReader(slo)
+    two = len(targets) == 2 and len(runs) > 1
+    digests = []
+    for run, comparison in zip(runs, _compared(runs, baseline, read, two=two), strict=True):
+        one = read.digest(run)
+        one.comparison = comparison
+        digests.append(one)
+        if not two:
+            read.forget(run)
     out = Results(digests)
     found = judged([d.comparison for d in digests if d.comparison], gpu_hour)
     for d in digests:
         d.outcomes = [o for o in found.outcomes if d.comparison and o.scenario == d.comparison.scenario]
     out.overall, out.advice = found.overall, found.advice
-    if len(targets) == 2 and len(digests) > 1:
-        _across(out, targets[0], targets[1], baseline, gpu_hour)
+    if two:
+        _across(out, targets[0], targets[1], baseline, gpu_hour, read)
     for folder in dict.fromkeys(d.path.parent for d in digests):
         if (folder / FILE).exists():
             out.sweeps[folder] = Sweep.read(folder)
     return out
 
 
+def _compared(
+    runs: Sequence[RunDir], baseline: str | None, read: DigestReader, *, two: bool
+) -> Iterator[RunComparison]:
+    if len(runs) == 1:
+        yield compare_run(runs[0], baseline=baseline, read=read)
+    elif two and baseline is not None:  # it may be `NAME (B)`: the comparison of the two says if it is nobody
+        for run in runs:
+            own = baseline if baseline in read(run).sides else None
+            yield compare_run(run, baseline=own, read=read)
+    else:
+        yield from compare_each(runs, baseline=baseline, read=read)
+
+
 def _across(
-    out: Results, a: RunDir | Suite, b: RunDir | Suite, baseline: str | None, gpu_hour: float | None
+    out: Results,
+    a: RunDir | Suite,
+    b: RunDir | Suite,
+    baseline: str | None,
+    gpu_hour: float | None,
+    read: DigestReader,
 ) -> None:
     try:
-        found = assess(a, b, baseline=baseline, gpu_hour=gpu_hour)
-    except StoreError:
+        found = judged(compare_target(a, b, baseline=baseline, read=read), gpu_hour)
+    except NothingShared:
         return  # two suites without a common scenario stand side by side
     for comparison in found.comparisons:
         outcomes = [o for o in found.outcomes if o.scenario == comparison.scenario]

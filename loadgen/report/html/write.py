@@ -7,6 +7,7 @@ from pathlib import Path
 
 from loadgen.report.html.page import page
 from loadgen.report.html.results import results_of
+from loadgen.slo.objectives import Slo
 from loadgen.store import RunDir, StoreError, Suite
 from loadgen.store.manifest import write_atomically
 
@@ -14,19 +15,29 @@ Target = RunDir | Suite
 
 
 def html_report(
-    targets: Sequence[Target], *, baseline: str | None = None, gpu_hour: float | None = None
+    targets: Sequence[Target],
+    *,
+    baseline: str | None = None,
+    gpu_hour: float | None = None,
+    slo: Slo | None = None,
 ) -> str:
     """The page of these runs and suites; two are compared with each other. `gpu_hour` is the price of a GPU
-    hour. Raises StoreError, also where plotly is not installed or there is no run."""
+    hour, `slo` what is asked of every engine. Raises StoreError, also where plotly is not installed or there
+    is no run."""
     library = plotly_source()
-    return page(results_of(targets, baseline=baseline, gpu_hour=gpu_hour), library)
+    return page(results_of(targets, baseline=baseline, gpu_hour=gpu_hour, slo=slo), library)
 
 
 def write_html(
-    targets: Sequence[Target], path: Path, *, baseline: str | None = None, gpu_hour: float | None = None
+    targets: Sequence[Target],
+    path: Path,
+    *,
+    baseline: str | None = None,
+    gpu_hour: float | None = None,
+    slo: Slo | None = None,
 ) -> int:
     """Write the page in one step; its size in bytes. Raises StoreError."""
-    text = html_report(targets, baseline=baseline, gpu_hour=gpu_hour)
+    text = html_report(targets, baseline=baseline, gpu_hour=gpu_hour, slo=slo)
     write_atomically(path, text)
     return len(text.encode())
 

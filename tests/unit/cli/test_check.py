@@ -115,6 +115,29 @@ def test_a_suspect_run_decides_unless_strict(capsys: Capture) -> None:
     assert "the run is suspect, so it decides nothing" in capsys.readouterr().out
 
 
+def test_a_run_that_was_cut_is_judged_by_its_complete_turns(capsys: Capture) -> None:
+    slow_run(Path("runs"), [[100.0] * 80, [900.0] * 20], state="interrupted", complete=[True, False])
+    assert run("--slo", "ttft_p95<500ms") == exitcodes.MET
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the run was cut short, or still goes on: judged by 1 complete turn of e; what was" in out
+    assert "measured of the turn cut short does not count" in out
+    assert run("--slo", "ttft_p95<500ms", "--json") == exitcodes.MET
+    assert json.loads(capsys.readouterr().out)["runs"][0]["cut"].startswith("the run was cut short")
+
+
+def test_a_cut_turn_that_took_too_long_makes_the_run_suspect(capsys: Capture) -> None:
+    slow_run(Path("runs"), [[100.0] * 80, [100.0] * 120], state="interrupted", complete=[True, False])
+    assert run("--slo", "ttft_p95<500ms") == exitcodes.MET
+    assert "a turn that was cut short had already lasted" in capsys.readouterr().out
+    assert run("--slo", "ttft_p95<500ms", "--strict") == exitcodes.NOT_DECIDABLE
+
+
+def test_without_a_complete_turn_nothing_is_met(capsys: Capture) -> None:
+    slow_run(Path("runs"), [[100.0] * 80], state="interrupted", complete=[False])
+    assert run("--slo", "ttft_p95<500ms") == exitcodes.NOT_DECIDABLE
+    assert "judged by 0 complete turns of e" in " ".join(capsys.readouterr().out.split())
+
+
 def test_suites_engines_and_json(capsys: Capture) -> None:
     suite = Suite.create(Path("runs"))
     slow_run(Path("runs"), QUICK, suite=suite, scenario="single_user", engine="a")

@@ -80,3 +80,15 @@ def test_without_plotly(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(builtins, "__import__", missing)
     assert main(["report"]) == 1
     assert "pip install 'loadgen[report]'" in capsys.readouterr().err
+
+
+def test_objectives(capsys: Capture) -> None:
+    run = made_run(Path("runs"), blocks=6, requests=32, gpus=0)  # TTFT 180 and 95 ms
+    assert main(["report", "--slo", "ttft_p95<130ms", "--slo", "goodput>0.9,ttft<130ms"]) == 0
+    text = (run.path / "report.html").read_text(encoding="utf-8")
+    assert (
+        text.count("ttft_p95&lt;130ms") == 2
+    )  # on the first screen, since vllm does not keep it; in the table
+    assert "goodput&gt;0.9" in text
+    assert main(["report", "--slo", "nope<1"]) == 2
+    assert "there is no figure 'nope'" in capsys.readouterr().err

@@ -27,13 +27,22 @@ def request(n: int, turn: int, ttft_ms: float, engine: str = "e", **values: Any)
     return row(n, (events[-1] + 100) / 1e6, **{**base, **values})
 
 
-def slow_run(runs_dir: Path, turns: Sequence[Sequence[float]], *, engine: str = "e", **made: Any) -> RunDir:
-    """A run of one engine: `turns` are the TTFTs in ms of each turn's requests."""
+def slow_run(
+    runs_dir: Path,
+    turns: Sequence[Sequence[float]],
+    *,
+    engine: str = "e",
+    complete: Sequence[bool] = (),
+    **made: Any,
+) -> RunDir:
+    """A run of one engine: `turns` are the TTFTs in ms of each turn's requests, `complete` which of them
+    are (default: all)."""
     rows, windows, n = [], [], 0
     for number, ttfts in enumerate(turns):
         start = n
         for ttft in ttfts:
             rows.append(request(n, number, ttft, engine))
             n += 1
-        windows.append((engine, number, float(start), float(n), True))
+        whole = complete[number] if complete else True
+        windows.append((engine, number, float(start), float(n), whole))
     return make_run(runs_dir, rows, engines=[{"name": engine}], turns=windows, **made)

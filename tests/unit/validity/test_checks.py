@@ -11,6 +11,12 @@ from tests.unit.validity.made import engine, evidence
 
 NO_TURN = {"turns_complete": 0, "turns": []}
 STEPPED = {"turns": [{"turn": 0, "block": 0, "complete": True, "clock_stepped": True}]}
+CUT = {
+    "turns": [
+        {"turn": 0, "block": 0, "complete": True, "clock_stepped": False, "seconds": 20.0},
+        {"turn": 2, "block": 1, "complete": False, "clock_stepped": False, "seconds": 41.0},
+    ]
+}
 SERVER = {"server_concurrency": 31.0, "server_concurrency_contradicts": True}
 
 
@@ -29,6 +35,7 @@ CASES: list[tuple[str, str, Evidence, str]] = [
     ("state", "void", evidence(engine({"requests": 0}, NO_TURN)), "a: no request was measured"),
     ("state", "suspect", evidence(state="failed"), "ended with an error"),
     ("state", "valid", evidence(state="interrupted"), "before its last block"),
+    ("cut_turns", "suspect", evidence(engine(window=CUT)), "had already lasted 41.0 s, the longest complete"),
     (
         "workers",
         "suspect",

@@ -11,6 +11,7 @@ from loadgen.validity import (
     CHECKS,
     coalesced,
     comparable,
+    cut_turns,
     failures,
     generator,
     gpu_clocks,
@@ -36,6 +37,7 @@ def test_every_check_is_on_the_page_by_the_name_it_has_itself() -> None:
     ("check", "text"),
     [
         ("failures", f"| {failures.SUSPECT_SHARE:.0%} | {failures.VOID_SHARE:.0%} |"),
+        ("cut_turns", f"{cut_turns.LONGER} times as long"),
         ("gpu_throttling", f"the same in {gpu_throttling.VOID_SHARE:.0%} of them"),
         ("generator", f"{generator.SUSPECT_CPU_PERCENT:.0f}% of a core"),
         ("generator", f"{generator.VOID_CPU_PERCENT:.0f}% of a core"),
