@@ -48,7 +48,7 @@ class Condition:
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
-    load = Load(args.concurrency, args.rounds, args.tokens, Timing())
+    load = Load(args.concurrency, args.rounds, args.tokens, Timing(jitter_pct=args.jitter))
     if args.quick:
         args.pairs, load = 2, Load(32, 1, 64, Timing())
     chosen = (NEITHER, *(c for c in (DELIVERY, SAMPLER) if args.only in (None, c)))
@@ -220,8 +220,14 @@ def _aside(runs: Sequence[dict[str, Any]], name: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     p.add_argument("--concurrency", type=int, default=256, help="streams at once")
-    p.add_argument("--rounds", type=int, default=2, help="responses a stream, one after the other")
+    p.add_argument("--rounds", type=int, default=3, help="responses a stream, one after the other")
     p.add_argument("--tokens", type=int, default=256)
+    p.add_argument(
+        "--jitter",
+        type=float,
+        default=25,
+        help="percent by which each delay varies: without, all march in step",
+    )
     p.add_argument("--pairs", type=int, default=10, help="runs of each condition")
     p.add_argument("--only", choices=(DELIVERY, SAMPLER), help="this one alone, beside neither")
     p.add_argument("--quick", action="store_true", help="a minute, to see that it works; decides nothing")

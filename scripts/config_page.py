@@ -45,6 +45,8 @@ MEANINGS = {
     "start": "shell command that starts the engine (exclusive residency)",
     "stop": "shell command that stops it; without one, the start command's processes are ended",
     "ready": "shell command that ends with 0 when it is ready; without one, its /health is asked",
+    "log": "the engine's own log, a file on this machine; read after the run for the bytes of weights and "
+    "KV cache",
     "token_env": "the environment variable that holds the agents' token",
     "token_file": "a file that holds it, read if the variable is not set",
     "interval_s": "time between two samples, in seconds",

@@ -25,6 +25,13 @@ NOT_GIVEN = "This card or driver does not give it (dcgm-exporter may)"
 # What it is called in the database, what a band says, its colour. An idle card and a clock that somebody has
 # set are no throttling.
 FIGURES = ("busy", "power", "energy", "hottest", "SM clock", "memory", "of", "power capped")
+PARTS = {
+    "reserved_bytes": "held",
+    "weights_bytes": "weights",
+    "kv_capacity_bytes": "KV cache",
+    "kv_used_bytes": "KV used",
+    "least_needed_bytes": "needed",
+}
 CLEAR = "transparent"
 REASONS = (
     ("throttle_sw_power_cap", "power cap", p.ORANGE),
@@ -54,7 +61,7 @@ def dashboard() -> Json:
             row("", [_cards()]),
             row("Clocks and why they were held down", [_clocks()], [_throttling()]),
             row("Heat, power, work", _heat(), _work()),
-            row("Memory", _memory()),
+            row("Memory", _memory(), [_parts()]),
             row("Engines: queue, cache, tokens", *engine_lines()),
             row("Bus, links, errors", *_bus(), collapsed=True),
         ],
@@ -239,6 +246,25 @@ def _memory() -> list[Json]:
             overrides=[p.right_axis("KV in use$", "percentunit", min=0, max=1), p.dashed("KV in use$")],
         ),
     ]
+
+
+def _parts() -> Json:
+    query = table(f"""
+        SELECT {", ".join(f'last("{field}") AS "{title}"' for field, title in PARTS.items())}
+        FROM "engine_memory" WHERE {RUN} GROUP BY "engine"
+    """)
+    return p.bars(
+        "What the memory is for",
+        [query],
+        "Of the whole run, once it is over; the time range must reach its start. Held: the most that the "
+        "engine's processes held on GPUs. Weights, KV cache: as the engine or its log tells (`log` in the "
+        "engine's settings). KV used: the most of it that the measured requests used. Needed: weights, KV "
+        "used and working memory: enough for this load. A bar that is missing was not told.",
+        unit="bytes",
+        w=24,
+        h=8,
+        empty="Known once the run is over, where the engine or its log tells (docs/compare.md, Memory)",
+    )
 
 
 def _bus() -> list[list[Json]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def engine_facts(
             MemorySources(
                 info=infos.get(name, {}),
                 reserved=gpu.get("peak_memory_bytes"),
-                log=_log(run, name, logs or {}),
+                log=_log(run, summary.settings, name, logs or {}),
                 share=shares.get(name),
                 tokens=most_tokens_in_flight(
                     data.engines[name].columns, slots if isinstance(slots, int) else None
@@ -86,13 +86,25 @@ def engine_facts(
     return out
 
 
-def _log(run: RunDir, engine: str, logs: Mapping[str, Path]) -> LogMemory:
-    """Of the log that was named, else of what its start command printed (exclusive residency)."""
-    path = logs.get(engine) or run.path / f"engine-{engine}.log"
-    if engine not in logs and not path.exists():
+def _log(run: RunDir, settings: Mapping[str, Any], engine: str, logs: Mapping[str, Path]) -> LogMemory:
+    """Of the log that was named, else of what its start command printed (exclusive residency), else of the
+    `log` in its settings, where that still is."""
+    path: Path | None = logs.get(engine)
+    if path is None:
+        path = next((p for p in _known_logs(run, settings, engine) if p.is_file()), None)
+    if path is None:
         return LogMemory()
     try:
         with open(path, encoding="utf-8", errors="replace") as lines:
             return log_memory(lines)
     except OSError as e:
+        if engine not in logs:
+            return LogMemory()
         raise StoreError(f"{path} cannot be read: {e.strerror or e}") from None
+
+
+def _known_logs(run: RunDir, settings: Mapping[str, Any], engine: str) -> Iterator[Path]:
+    yield run.path / f"engine-{engine}.log"
+    for spec in settings.get("engines") or ():
+        if spec.get("name") == engine and isinstance(spec.get("log"), str):
+            yield Path(spec["log"])

@@ -30,7 +30,8 @@ class EngineSpec(Model):
     `url` is the server's root, without `/v1`. The API key is read from the environment variable named in
     `api_key_env` and never stored. `start`, `stop` and `ready` are shell commands for exclusive residency:
     `start` runs in the background until the turn's end, `ready` is polled until it exits with 0 (without
-    it, the engine's /health is polled).
+    it, the engine's /health is polled). `log` is the engine's own log, a file on this machine that is read
+    after the run: it alone tells the bytes of weights and KV cache.
     """
 
     name: str
@@ -45,6 +46,7 @@ class EngineSpec(Model):
     start: str | None = None
     stop: str | None = None
     ready: str | None = None
+    log: str | None = Field(default=None, min_length=1)
     named: bool = True  # False: a default endpoint that nobody asked for; skipped when it does not answer
 
     @field_validator("name")

@@ -3,8 +3,8 @@
     {"measurement": "llm_window", "time_ns": 1796056862000000000,
      "tags": {"run": "...", "engine": "vllm", ...}, "fields": {"tokens": 381.0, ...}}
 
-llm_window (exact, for every second and engine), llm_window_aligned and run_summary; docs/schema.md says what
-their fields mean. A run that was killed gives the points of what there is of it.
+llm_window (exact, for every second and engine), llm_window_aligned, run_summary and engine_memory;
+docs/schema.md says what their fields mean. A run that was killed gives the points of what there is of it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 
 import orjson
 
+from loadgen.compare.facts import engine_facts
+from loadgen.compare.memory import NUMBERS
 from loadgen.metrics.seconds import LONGEST_S, SECOND_NS
 from loadgen.report.judge import judge
 from loadgen.report.load import RunData, load_run
@@ -54,14 +56,12 @@ def _lines(run: RunDir, data: RunData) -> Iterator[bytes]:
     context = RunContext.of(run)
     start_ns = start_of(data)
     summary = summarise_data(data)
+    tags = {"run": context.run, "scenario": context.scenario or data.scenario}
     for name, metric, fields in summary_rows(data, summary, judge(run, data, summary)):
-        tags = {
-            "run": context.run,
-            "scenario": context.scenario or data.scenario,
-            "engine": name,
-            "metric": metric,
-        }
-        yield _point("run_summary", start_ns, tags, fields)
+        yield _point("run_summary", start_ns, {**tags, "engine": name, "metric": metric}, fields)
+    for name, facts in engine_facts(run, data, summary).items():
+        if sizes := _sizes(facts.memory):
+            yield _point("engine_memory", start_ns, {**tags, "engine": name}, sizes)
     workers = _live_workers(run)
 
     def windows(measurement: str, rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> Iterator[bytes]:
@@ -72,6 +72,12 @@ def _lines(run: RunDir, data: RunData) -> Iterator[bytes]:
     if data.engines:
         yield from windows("llm_window", window_rows(data.engines, workers).rows(_course(data)))
         yield from windows("llm_window_aligned", aligned_rows(data.engines, start_ns, workers))
+
+
+def _sizes(memory: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of `engine_memory` that are known in bytes, as fields."""
+    known = {name: memory.get(name, {}).get("bytes") for name in NUMBERS}
+    return {f"{name}_bytes": float(value) for name, value in known.items() if value is not None}
 
 
 def _point(measurement: str, time_ns: int, tags: Mapping[str, Any], fields: Mapping[str, Any]) -> bytes:

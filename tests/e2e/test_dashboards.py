@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,6 +29,8 @@ FLAGS = (
     *("-u", "4", "--turn-requests", "12", "--blocks", "6", "--output-tokens", "24"),
     *("--warmup-requests", "1", "--cooldown", "0"),
 )
+LOG = Path(__file__).parent.parent / "fixtures" / "enginelog" / "vllm_h200.log"
+GIB = 2**30
 # What neither the simulated engines nor an H200 gives; tests/unit/grafana asks for it with made-up points.
 NOT_GIVEN = {"Fan"}
 DCGM = {
@@ -71,6 +74,7 @@ def delivered(influxdb: InfluxServer, tmp_path_factory: pytest.TempPathFactory) 
     ):
         (home / "loadgen.toml").write_text(
             f'[telemetry]\ninterval_s = 0.2\ndcgm = ["{exporter.url}/metrics"]\n'
+            f'[engines.vllm]\nkind = "vllm"\nurl = "{vllm.url}"\nlog = "{LOG}"\n'
         )
         env = {**environment(gpus=2, start_s=7, pids=f"{vllm.pid},{llamacpp.pid}"), **bucket.env}
         command = [
@@ -131,6 +135,15 @@ def test_the_table_of_figures_is_the_summary(delivered):
             assert row["n"] == figures[row["metric"]]["n"]
     assert {"ttft_ms", "tpot_ms", "throughput_tokens_per_s"} <= {r["metric"] for r in rows}
     assert {r["blocks"] for r in rows if r["metric"] == "ttft_ms"} == {6}
+
+
+def test_memory_is_what_log_and_nvml_tell(delivered):
+    """The log is a real vLLM's on an H200: 7.26 GiB of weights, 33.67 GiB of KV cache."""
+    rows = {r["engine"]: r for r in delivered.open("gpu").answer("What the memory is for").rows}
+    assert rows["vllm"]["weights"] == round(7.26 * GIB)
+    assert rows["vllm"]["KV cache"] == round(33.67 * GIB)
+    for engine, figures in delivered.summary.items():
+        assert rows[engine]["held"] == figures["gpu"]["peak_memory_bytes"] > 0
 
 
 def test_the_banner_says_what_the_checks_found(delivered):

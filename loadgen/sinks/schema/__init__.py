@@ -6,7 +6,7 @@ would be refused. Yes and no are 1 and 0. A value that does not exist is absent.
 
 from __future__ import annotations
 
-from loadgen.sinks.schema.engine import ENGINE_METRICS
+from loadgen.sinks.schema.engine import ENGINE_MEMORY, ENGINE_METRICS
 from loadgen.sinks.schema.gpu import GPU, GPU_PROCESS, THROTTLE_REASONS
 from loadgen.sinks.schema.model import Field, Measurement, Tag
 from loadgen.sinks.schema.requests import LLM_REQUEST
@@ -22,11 +22,13 @@ MEASUREMENTS = (
     ENGINE_METRICS,
     RUN_EVENT,
     RUN_SUMMARY,
+    ENGINE_MEMORY,
 )
 BY_NAME = {m.name: m for m in MEASUREMENTS}
 
 __all__ = [
     "BY_NAME",
+    "ENGINE_MEMORY",
     "ENGINE_METRICS",
     "GPU",
     "GPU_PROCESS",

@@ -1,4 +1,4 @@
-"""engine: what an engine says of itself, under names that all engines share."""
+"""engine, engine_memory: what an engine says of itself, under names that all engines share."""
 
 from __future__ import annotations
 
@@ -27,5 +27,21 @@ ENGINE_METRICS = Measurement(
         Field("prompt_tokens_per_s", "prompt tokens since the last scrape, per second", "tokens/s"),
         Field("generation_tokens_per_s", "tokens generated since the last scrape, per second", "tokens/s"),
         Field("scrape_ms", "what the scrape took", "ms"),
+    ),
+)
+
+ENGINE_MEMORY = Measurement(
+    name="engine_memory",
+    meaning="Where an engine's memory goes, over the whole run; all its GPUs together. What nobody tells is "
+    "absent: weights and KV cache stand in the engines' logs.",
+    source="derived.jsonl",
+    time="the run's start",
+    tags=(RUN, SCENARIO, ENGINE),
+    fields=(
+        Field("reserved_bytes", "the most that its processes held on GPUs", "bytes"),
+        Field("weights_bytes", "the model", "bytes"),
+        Field("kv_capacity_bytes", "the KV cache that it made room for", "bytes"),
+        Field("kv_used_bytes", "the most of it that the measured requests used", "bytes"),
+        Field("least_needed_bytes", "weights, KV used and working memory: enough for this load", "bytes"),
     ),
 )

@@ -161,6 +161,10 @@ def _events(common: dict[str, str], start_s: int) -> Iterator[str | None]:
 
 def _summary(common: dict[str, str], start_s: int) -> Iterator[str | None]:
     """The newer run is suspect."""
+    for engine in ENGINES:
+        sizes = {"reserved": 40, "weights": 8, "kv_capacity": 30, "kv_used": 3, "least_needed": 13}
+        fields = {f"{name}_bytes": size * GIB for name, size in sizes.items()}
+        yield line("engine_memory", {**common, "engine": engine}, fields, start_s * 10**9)
     level = 1.0 if start_s == START_S else 0.0
     figures = {
         "throughput_tokens_per_s": (TOKENS_PER_S, 1.0, "vllm"),

@@ -12,11 +12,11 @@ from loadgen.sinks.context import RunContext
 from loadgen.sinks.derive import write_derived
 from loadgen.sinks.points.derived import derived_lines
 from loadgen.sinks.points.windows import window_lines
-from loadgen.sinks.schema import LLM_WINDOW, LLM_WINDOW_ALIGNED, RUN_SUMMARY
+from loadgen.sinks.schema import ENGINE_MEMORY, LLM_WINDOW, LLM_WINDOW_ALIGNED, RUN_SUMMARY
 from loadgen.store import EventsWriter, Manifest, RunDir, StoreError
 from loadgen.store.jsonl import read_rows
 from tests.unit.metrics.rows import FIVE, T0, row
-from tests.unit.report.made import make_run
+from tests.unit.report.made import make_run, watched
 
 S = 10**9
 
@@ -241,6 +241,34 @@ def test_the_schema_has_every_point(tmp_path: Path) -> None:
         assert rows
         assert {k for r in rows for k in r["fields"]} <= {f.name for f in measurement.fields}
         assert {k for r in rows for k in r["tags"]} <= {t.name for t in measurement.tags}
+
+
+def test_where_memory_goes(tmp_path: Path) -> None:
+    """1 GiB held by NVML's word; weights and KV cache by the log that the engine's settings name."""
+    log = tmp_path / "vllm.log"
+    log.write_text("Model loading took 0.25 GiB memory\nAvailable KV cache memory: 0.5 GiB\n")
+    specs = [{"name": "e", "log": str(log)}, {"name": "f", "log": str(tmp_path / "gone.log")}]
+    engines = [{"name": "e", "total_context": 1000}, {"name": "f"}]
+    run = watched(make_run(tmp_path, MANY, turns=TURNS, engines=engines))
+    manifest = run.manifest()
+    manifest.settings["engines"] = specs
+    manifest.write(run.manifest_path)
+    run.engine_path.write_bytes(
+        b"".join(
+            orjson.dumps({"t_ns": T0 + k * S, "engine": "e", "kv_used_share": 0.1 + k / 100}) + b"\n"
+            for k in range(11)
+        )
+    )
+    (one,) = points(run, "engine_memory")
+    assert one["tags"] == {"run": run.name, "scenario": "concurrency", "engine": "e"}
+    assert one["fields"] == {
+        "reserved_bytes": 2**30,
+        "weights_bytes": 2**28,
+        "kv_capacity_bytes": 2**29,
+        "kv_used_bytes": pytest.approx(0.2 * 2**29, abs=1),
+        "least_needed_bytes": pytest.approx(2**28 + 0.2 * 2**29 + 2**28, abs=1),
+    }
+    assert one["fields"].keys() == {f.name for f in ENGINE_MEMORY.fields}
 
 
 def test_exact_points_take_the_place_of_provisional_ones(tmp_path: Path) -> None:
