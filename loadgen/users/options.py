@@ -124,6 +124,10 @@ OPTIONS: tuple[Option, ...] = (
 )
 
 
+class Given(str):
+    """Engines that somebody has named, even if they are the default ones."""
+
+
 class EngineAction(argparse.Action):
     """Joins repeated flags with commas; the first one replaces the default."""
 
@@ -131,8 +135,8 @@ class EngineAction(argparse.Action):
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
     ) -> None:
         before = getattr(namespace, self.dest, None)
-        joined = values if before in (None, self.default) else f"{before},{values}"
-        setattr(namespace, self.dest, joined)
+        joined = f"{before},{values}" if isinstance(before, Given) else values
+        setattr(namespace, self.dest, Given(joined))
 
 
 def config_path(argv: list[str], env: Mapping[str, str] = os.environ) -> Path | None:
@@ -208,7 +212,7 @@ def settings_from(
     engine = getattr(options, "engine", None)
     texts = engine if isinstance(engine, list) else (engine or "").split(",")
     texts = [t.strip() for t in texts if t.strip()]
-    if texts and ",".join(texts) != engines_text(defaults):
+    if texts and (isinstance(engine, Given) or ",".join(texts) != engines_text(defaults)):
         flags["engines"] = texts
     # The web form of Locust 2.46, the last for Python 3.10, does not put its number where -u does.
     users = getattr(options, "users", None)

@@ -40,6 +40,22 @@ def test_without_flags_the_workloads_own_defaults_and_the_default_engines():
     ]
 
 
+def test_naming_an_engine_as_the_default_has_it_is_naming_it(tmp_path):
+    """The first of two flags was taken for the default and dropped: only the second engine was measured."""
+    both = (
+        "--engine",
+        "vllm=vllm:http://127.0.0.1:8000",
+        "--engine",
+        "llamacpp=llamacpp:http://127.0.0.1:8001",
+    )
+    assert [(e.name, e.named) for e in parse(*both).engines] == [("vllm", True), ("llamacpp", True)]
+    (tmp_path / "loadgen.toml").write_text(
+        '[engines.fp8]\nkind = "vllm"\nurl = "http://h:1"\nlog = "fp8.log"\n'
+    )
+    engines = parse("--engine", "fp8=vllm:http://h:1", "--engine", "q4=llamacpp:http://h:2").engines
+    assert [(e.name, e.log) for e in engines] == [("fp8", "fp8.log"), ("q4", None)]
+
+
 def test_flags_win_over_the_file_and_the_file_over_the_workload(tmp_path):
     (tmp_path / "loadgen.toml").write_text(
         "turn_requests = 5\nblocks = 3\nusers = 7\n[timeouts]\ngap_s = 2\n"
