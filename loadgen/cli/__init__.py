@@ -2,7 +2,8 @@
 
 A subcommand's module has `add_arguments(parser)` and `execute(args) -> int` or `run(args) -> int`. With
 `PASS_ON = True` it takes flags that its parser does not know; `args.argv` holds them all as they were given.
-`USAGE` is its exit code for a mistake of the person, where 2 means something else.
+`USAGE` is its exit code for a mistake of the person, where 2 means something else; with `EMPTY_ALLOWED = True`
+an argument may be empty.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ def _run(command: str, argv: list[str]) -> int:
 
         module = importlib.import_module(f"loadgen.cli.{command}")
         usage = getattr(module, "USAGE", usage)
+        if not getattr(module, "EMPTY_ALLOWED", False):
+            _refuse_empty(argv)
         module.add_arguments(parser)
         if getattr(module, "PASS_ON", False):
             args, _ = parser.parse_known_args(argv)
@@ -118,6 +121,24 @@ def _run(command: str, argv: list[str]) -> int:
         # `loadgen engines | head`: nobody reads on. Python's flush at exit must not meet the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exitcodes.OK
+
+
+def _refuse_empty(argv: Sequence[str]) -> None:
+    """A value of nothing is never meant: `--scenario "$SCENARIO"` of a variable that is not set would else
+    choose every scenario, or remove it. Raises ConfigError."""
+    from loadgen.config import ConfigError
+
+    before = ""
+    for arg in argv:
+        flag, sign, value = arg.partition("=")
+        if not arg.strip():
+            what = before if before.startswith("-") and "=" not in before else "an argument"
+        elif flag.startswith("--") and sign and not value.strip():
+            what = flag
+        else:
+            before = arg
+            continue
+        raise ConfigError(f"{what} is empty: is a variable not set?")
 
 
 def _version() -> str:

@@ -22,6 +22,7 @@ from loadgen.users.run import SUITE_ENV
 from loadgen.workload.scenarios import REFERENCE, SCENARIOS
 
 PASS_ON = True
+EMPTY_ALLOWED = True  # some of Locust's flags have a meaning for it
 SUITE = "reference"
 
 DESCRIPTION = """\

@@ -22,7 +22,14 @@ from loadgen.config import ConfigError, Settings
 from loadgen.plain import clean, plural
 from loadgen.slo import parse_slo
 from loadgen.store import StoreError, Suite
-from loadgen.sweep.arguments import add_sweep_flags, parse_margin, parse_users, positive, refuse_others
+from loadgen.sweep.arguments import (
+    add_sweep_flags,
+    parse_margin,
+    parse_users,
+    positive,
+    refuse_others,
+    seconds_of,
+)
 from loadgen.sweep.conduct import Conductor
 from loadgen.sweep.find import find_sweep, sweep_lock
 from loadgen.sweep.names import step_scenario
@@ -118,6 +125,8 @@ def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
     scenario = _scenario(workload)
     config = config_path(for_locust(args.argv))
     settings: Settings = settings_from(args, scenario, effective_defaults(scenario, config), config)
+    if args.duration is not None:
+        seconds_of("--duration", args.duration)
     if args.users and (args.first or args.last):
         raise ConfigError("--users names every step: leave --from and --to away")
     first = positive("--from", args.first if args.first is not None else FIRST)

@@ -32,7 +32,9 @@ def print_checked(runs: Sequence[CheckedRun], answer: str, console: Console) -> 
                 )
             console.print(table)
         if run.cut:
-            console.print(Text(f"  {clean(run.cut, 600)}"))
+            indented = Table.grid(padding=(0, 1, 0, 0))
+            indented.add_row(Text(" "), Text(clean(run.cut, 600)))
+            console.print(indented)
         _print_validity(run, console)
     console.print(Text(f"result: {answer}", style=STYLES[answer]))
 

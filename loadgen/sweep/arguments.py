@@ -88,6 +88,23 @@ def positive(flag: str, value: int, least: int = 1) -> int:
     return value
 
 
+def seconds_of(flag: str, text: str) -> int:
+    """A time as Locust reads it: 90, 90s, 20m, 1h30m. Raises ConfigError, before any step is begun.
+
+    >>> seconds_of("-t", "1h30m")
+    5400
+    """
+    from locust.util.timespan import parse_timespan
+
+    try:
+        seconds = int(parse_timespan(text))
+    except (ValueError, OverflowError):
+        seconds = 0
+    if seconds < 1:
+        raise ConfigError(f"{flag} {clean(text, 40)!r} is no time: write it as 90s, 20m or 1h30m")
+    return seconds
+
+
 def refuse_others(own: argparse.Namespace, rest: Sequence[str]) -> None:
     """A sweep goes on with the flags that it was started with. Raises ConfigError if others are given."""
     if [name for name, value in vars(own).items() if value and name not in AGAIN] or rest:

@@ -89,6 +89,8 @@ def test_the_file_is_heeded(tmp_path: Path) -> None:
         ("--users 1,2 --to 4", "--users names every step: leave --from and --to away"),
         ("--from 8 --to 4", "--from 8 is beyond --to 4"),
         ("--from 0", "--from 0: take a whole number from 1 to 100,000"),
+        ("--duration 0", "--duration '0' is no time: write it as 90s, 20m or 1h30m"),
+        ("-t 1x", "--duration '1x' is no time"),
         ("--refine -1", "--refine -1: take a whole number from 0"),
         ("--margin 0", "--margin '0' is no margin"),
         ("--margin five", "--margin 'five' is no margin"),
