@@ -2,8 +2,8 @@
 
 A subcommand's module has `add_arguments(parser)` and `execute(args) -> int` or `run(args) -> int`. With
 `PASS_ON = True` it takes flags that its parser does not know; `args.argv` holds them all as they were given.
-`USAGE` is its exit code for a mistake of the person, where 2 means something else; with `EMPTY_ALLOWED = True`
-an argument may be empty.
+`USAGE` is its exit code for a mistake of the person, where 2 means something else; with
+`EMPTY_ALLOWED = True` an argument may be empty.
 """
 
 from __future__ import annotations
