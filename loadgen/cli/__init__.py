@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from loadgen import exitcodes, stdio
 
 COMMANDS: dict[str, str] = {
-    "run": "measure: single_user, long_prompt, concurrency, or all (reference)",
+    "run": "measure: single_user, long_prompt, concurrency, reference (all)",
     "sweep": "raise the load step by step: knee, highest load within an SLO",
     "summary": "print the figures of a run or suite",
     "compare": "which engine is better, by how much, and how sure that is",
@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "influx": "check whether InfluxDB is set up right for delivery",
     "sim": "start simulated engines (no model, no GPU)",
     "telemetry": "sample the GPUs of this machine: live table, gpu.jsonl, agent",
+    "web-password": "a password's hash, for the login of Locust's web page",
 }
 
 DESCRIPTION = """\
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; its exit code. A person's mistake is one sentence on stderr."""
     stdio.make_usable()
     args = list(sys.argv[1:] if argv is None else argv)
-    commands = "\n".join(f"  {name:9} {text}" for name, text in COMMANDS.items())
+    commands = "\n".join(f"  {name:12} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="loadgen",
         usage="loadgen [-h] [--version] COMMAND ...",
@@ -96,7 +97,7 @@ def _run(command: str, argv: list[str]) -> int:
         # Here, since imports take most of a second, in which somebody may think better of it.
         from loadgen.config import ConfigError
 
-        module = importlib.import_module(f"loadgen.cli.{command}")
+        module = importlib.import_module(f"loadgen.cli.{command.replace('-', '_')}")
         usage = getattr(module, "USAGE", usage)
         if not getattr(module, "EMPTY_ALLOWED", False):
             _refuse_empty(argv)

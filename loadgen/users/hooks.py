@@ -35,6 +35,8 @@ from loadgen.users.worker import WorkerSession
 from loadgen.workload.scenarios import Scenario
 
 PLAIN_ENV = "LOADGEN_PLAIN"  # set by `loadgen run`: our lines without Locust's, for people who don't know it
+LOGIN_ENV = ("LOADGEN_WEB_USER", "LOADGEN_WEB_PASSWORD_HASH")  # both set: the page asks for them
+WEB_HOST = "127.0.0.1"  # Locust's own default is every interface
 QUIET_ENV = "LOADGEN_QUIET"  # set by `loadgen sweep`: warnings only, as each step's engines are known by then
 
 _state: dict[str, Any] = {}
@@ -75,6 +77,8 @@ def on_parser(parser: Any, **_: Any) -> None:
         stop_timeout=STOP_TIMEOUT_S,
         run_time=scenario.run_time_s if scenario else None,
         only_summary=True,
+        web_host=WEB_HOST,
+        web_login=all(os.environ.get(name) for name in LOGIN_ENV),
         **_state["channel"],
     )
 
@@ -119,7 +123,10 @@ def _begin_session(environment: Any, options: Any) -> None:
         if options.headless:
             session.check()
         else:
+            from loadgen.webui import install  # what a run without a page has no use for
+
             session.settings()
+            session.live = install(environment, options)
     except MISTAKES as e:
         exit_with(str(e), exitcodes.USAGE if isinstance(e, ConfigError) else exitcodes.FAILED)
     except KeyboardInterrupt:

@@ -6,24 +6,32 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from loadgen.store import StoreError
 from loadgen.users.run import SUITE_ENV, Run
 
+if TYPE_CHECKING:
+    from loadgen.report.summary import RunSummary
+
 log = logging.getLogger("loadgen")
 
 
-def show_result(run: Run) -> None:
-    """Print the summary and where the run is. A summary that fails does not take the run with it."""
+def show_result(run: Run) -> Sequence[RunSummary]:
+    """Print the summary and where the run is. A summary that fails does not take the run with it: then there
+    is none."""
+    summaries: list[RunSummary] = []
     try:
         from loadgen.report.summary import summarise, write_summary
         from loadgen.report.terminal import print_summaries
 
+        summaries = summarise(run.dir)
         try:
-            print_summaries(summarise(run.dir), Console())
+            print_summaries(summaries, Console())
         except OSError as e:  # nobody reads on, or standard output is a file on a full disk
             log.error("the result cannot be printed (%s)", e.strerror or e)
         write_summary(run.dir)
@@ -37,3 +45,4 @@ def show_result(run: Run) -> None:
         log.exception("the summary could not be made; try `loadgen summary %s`", run.dir.path)
     if SUITE_ENV not in os.environ:  # a suite names its own directory when all its runs are over
         print(f"run directory: {run.dir.path}", file=sys.stderr)
+    return summaries

@@ -11,9 +11,9 @@ from locust.exception import StopTest
 import argparse
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gevent
 from gevent.event import Event
@@ -42,6 +42,10 @@ from loadgen.users.user import HOST_HINT, Client, LlmUser, fire_request
 from loadgen.users.windows import WindowWriter
 from loadgen.workload.prompts import PromptError
 
+if TYPE_CHECKING:
+    from loadgen.report.summary import RunSummary
+    from loadgen.webui import Live
+
 log = logging.getLogger("loadgen")
 
 MISTAKES = (ConfigError, EngineError, PromptError, StoreError)
@@ -51,13 +55,15 @@ STATE_RUNS = ("spawning", "running")
 class Session:
     """What Locust's events do; see `loadgen.users.hooks` for which is which.
 
-    `make_client` may be replaced by tests. `run` is the run that goes on, None between runs.
+    `make_client` may be replaced by tests. `run` is the run that goes on, None between runs. `live` is what
+    the web page shows of it, None without one.
     """
 
     def __init__(self, environment: Any, defaults: Settings, config_file: Path | None) -> None:
         self.environment = environment
         self.crew = self._new_crew()
         self.run: Run | None = None
+        self.live: Live | None = None
         self.measured = 0
         self._defaults = defaults
         self._config_file = config_file
@@ -67,7 +73,7 @@ class Session:
         self._over = Event()
         self._over.set()
         self._opened: tuple[Settings, list[Lane], PromptSupply] | None = None
-        self._result: Callable[[], None] | None = None
+        self._result: Callable[[], Sequence[RunSummary]] | None = None
         self._telemetry: Telemetry | None = None
         self._delivery: Delivery | None = None
         self._deliveries: list[gevent.Greenlet] = []
@@ -174,6 +180,8 @@ class Session:
         self._opened_run(self.run)
         self._windows = self._write_windows()
         self._progress = Progress(self._director, self._live_events)
+        if self.live is not None:
+            self.live.opened(self.run, self._director)
         self._director.start()
 
     def refuse(self, sentence: str) -> None:
@@ -248,6 +256,8 @@ class Session:
                 self._delivery.end()
             for lane in run.lanes:
                 lane.engine.close()
+            if self.live is not None:
+                self.live.closed(state)
             self.run = self._windows = self._telemetry = None
 
     def quitting(self) -> None:
@@ -264,7 +274,9 @@ class Session:
         result, self._result = self._result, None
         delivery, self._delivery = self._delivery, None
         if result is not None:
-            result()
+            summaries = result()
+            if self.live is not None:
+                self.live.concluded(summaries)
         if delivery is not None and self.headless:
             delivery.finish()
         elif delivery is not None:  # the web page goes on meanwhile
@@ -288,6 +300,8 @@ class Session:
         run.write(record)
         if self._windows is not None:
             self._windows.add(record)
+        if self.live is not None:
+            self.live.record(record)
         lane = next((lane for lane in run.lanes if lane.name == record.engine), None)
         if record.phase != WARMUP and record.outcome != CANCELLED:
             self.measured += 1
