@@ -107,7 +107,7 @@ class Track:
         return fine[0]
 
     def _age(self, now: int) -> None:
-        horizon = now
+        horizon = now + 1
         for n, (step, kept) in enumerate(LEVELS):
             horizon -= step * kept
             level = self._levels[n]

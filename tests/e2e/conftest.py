@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.sim.launch import SimProcess
+from tests.conftest import required
+from tests.support.chromium import Browser, NotInstalled
 
 SHORT = ("--turn-requests", "8", "--blocks", "1", "--output-tokens", "8", "--cooldown", "0")
 
@@ -40,6 +42,19 @@ def sim() -> Iterator[Callable[..., SimProcess]]:
     yield start
     for one in started:
         one.stop()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A real one."""
+    try:
+        started = Browser(tmp_path_factory.mktemp("chromium"))
+    except NotInstalled as e:
+        if required("chromium"):
+            pytest.fail(str(e), pytrace=False)
+        pytest.skip(str(e))
+    with started:
+        yield started
 
 
 def engine_flags(**engines: SimProcess) -> tuple[str, ...]:

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from loadgen.report.html import write_html
 from loadgen.store import Suite
-from tests.conftest import required
-from tests.support.chromium import DESKTOP, PHONE, Browser, NotInstalled, Page
+from tests.support.chromium import DESKTOP, PHONE, Browser, Page
 from tests.support.madeups import FAST, SLOW, Made, made_run
 from tests.unit.report.html.test_markup import luminance
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 READY = "document.documentElement.dataset.ready === 'yes'"
 VIEWS = [(DESKTOP, False), (DESKTOP, True), (PHONE, False), (PHONE, True)]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    try:
-        started = Browser(tmp_path_factory.mktemp("chromium"))
-    except NotInstalled as e:
-        if required("chromium"):
-            pytest.fail(str(e), pytrace=False)
-        pytest.skip(str(e))
-    with started:
-        yield started
 
 
 @pytest.fixture(scope="module")
