@@ -44,6 +44,7 @@ bench: $(READY)  ## cost and accuracy of the generator, side by side with other 
 	@$(PY) benchmarks/delivery.py
 	@$(PY) benchmarks/summary_10m.py
 	@$(PY) benchmarks/intervals.py
+	@$(PY) benchmarks/live_page.py
 
 engines: $(LLAMACPP) $(VLLM)  ## install both real servers into .cache and run nothing
 	@$(PY) scripts/real_engines.py status

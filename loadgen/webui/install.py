@@ -45,6 +45,8 @@ def install(environment: Any, options: argparse.Namespace) -> Live | None:
     web_ui.app.debug = False  # Locust sets it; a page on a network must not show tracebacks
     names = [*allowed_hosts(), _name(options.web_host_display_name), _name(options.web_host)]
     web_ui.app.wsgi_app = Guarded(web_ui.app.wsgi_app, Guard(filter(None, names), base_path))
+    scheme = "https" if web_ui.tls_cert else "http"
+    log.info("live page: %s://%s:%s%s/llm", scheme, web_ui.host or "0.0.0.0", web_ui.port, base_path)
     return live
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import Counter
 
@@ -19,6 +20,13 @@ def test_start_stop_and_start_again(runs, sim):
         web.swarm(user_count=4)
         web.run.wait_for(finished(web, 1))
         web.shows({"a concurrency (simulated)": 8, "Aggregated": 8})
+        # The master's live page has what all workers have seen.
+        live = json.loads(web.get("/llm/data"))
+        (row,) = live["rows"]
+        assert (row["requests"], row["final"], live["run"]["state"]) == (8, True, "complete")
+        (track,) = [t for t in live["tracks"] if t["kind"] == "engine"]
+        completed = sum(filter(None, track["figures"]["completions"]))
+        assert completed == len(web.run.records)
 
         web.swarm(user_count=4, turn_requests=400, output_tokens=32)
         web.run.wait_for(lambda r: len(web.runs()) == 2 and len(r.measured()) >= 8)

@@ -113,6 +113,9 @@ def test_the_example_shows_the_defaults() -> None:
         "SIM_ARGS",
         "VLLM_ARGS",
         "LLAMACPP_ARGS",
+        "LOADGEN_WEB_USER",
+        "LOADGEN_WEB_PASSWORD_HASH",
+        "LOADGEN_WEB_HOSTS",
     }
     engines = {"COMPOSE_PROFILES", "VLLM_URL", "LLAMACPP_URL", "TELEMETRY_AGENTS"}
     defaults = dict(re.findall(r"\$\{([A-Z_]+):-([^$}]+)\}", COMPOSE.read_text()))
