@@ -39,7 +39,8 @@ def paired_percentiles(
     if n == 0:
         return [Ratio(0) for _ in percentiles]
     logs = [log_percentiles([of[b] for b in blocks], draws(n), percentiles) for of in (values, baseline)]
-    return [_ratio(log, n) for log in logs[0] - logs[1]]
+    with np.errstate(invalid="ignore"):  # of two percentiles that are 0
+        return [_ratio(log, n) for log in logs[0] - logs[1]]
 
 
 def unpaired_percentiles(
@@ -80,7 +81,7 @@ def log_percentiles(blocks: Sequence[Sample], weights: Ints, percentiles: Sequen
     alike = [
         Sample(block.values / math.exp(k), block.counts) for block, k in zip(blocks, levels, strict=True)
     ]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         logs: Floats = np.log(pooled(alike, weights, percentiles))
     logs += weights @ levels / weights.sum(axis=1)
     return logs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,7 +92,7 @@ def _log(run: RunDir, settings: Mapping[str, Any], engine: str, logs: Mapping[st
     `log` in its settings, where that still is."""
     path: Path | None = logs.get(engine)
     if path is None:
-        path = next((p for p in _known_logs(run, settings, engine) if p.is_file()), None)
+        path = next((p for p in _known_logs(run, settings, engine) if os.path.isfile(p)), None)
     if path is None:
         return LogMemory()
     try:
@@ -104,7 +105,9 @@ def _log(run: RunDir, settings: Mapping[str, Any], engine: str, logs: Mapping[st
 
 
 def _known_logs(run: RunDir, settings: Mapping[str, Any], engine: str) -> Iterator[Path]:
-    yield run.path / f"engine-{engine}.log"
-    for spec in settings.get("engines") or ():
-        if spec.get("name") == engine and isinstance(spec.get("log"), str):
+    if Path(engine).name == engine:  # in a journal of somebody else's anything may stand
+        yield run.path / f"engine-{engine}.log"
+    specs = settings.get("engines")
+    for spec in specs if isinstance(specs, list) else ():
+        if isinstance(spec, dict) and spec.get("name") == engine and isinstance(spec.get("log"), str):
             yield Path(spec["log"])

@@ -35,6 +35,9 @@ NUMBERS = (
     "e2e_error_ms",
     "coalesced_events",
 )
+# From `sent` on, so never negative; and nothing is larger than LARGEST (as milliseconds: 31 years).
+SINCE_SENT = ("headers_ms", "first_event_ms", "ttft_ms", "ttfa_ms", "e2e_ms", "complete_ms", "tpot_ms")
+LARGEST = 1e12
 WHOLE = ("sent_ns", "point_ns", "turn", "block")
 WORDS = ("outcome", "phase", "error", "token_source", "clock", "worker")
 FLAGS = ("short_answer", "clock_step")
@@ -156,11 +159,15 @@ def _view(values: array[int]) -> npt.NDArray[Any]:
 
 
 def _packed(values: list[int], typecode: str) -> tuple[str, array[int]]:
-    """The values as an array of the type, or of 64 bits where they don't fit (a stream of 72 minutes)."""
+    """The values as an array of the type, or of 64 bits where they don't fit (a stream of 72 minutes). Raises
+    ValueError of a negative one."""
     try:
-        return typecode, array(typecode, values)
+        packed = array(typecode, values)
     except OverflowError:
-        return "q", array("q", values)
+        packed = array("q", values)
+    if packed.typecode == "q" and min(packed, default=0) < 0:
+        raise ValueError("a time or number of tokens is negative")
+    return packed.typecode, packed
 
 
 def _number(row: Mapping[str, Any], name: str) -> float:
@@ -169,6 +176,8 @@ def _number(row: Mapping[str, Any], name: str) -> float:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} is not a number")
+    if not abs(value) <= LARGEST or (value < 0 and name in SINCE_SENT):
+        raise ValueError(f"{name} cannot be {value}")
     return float(value)
 
 

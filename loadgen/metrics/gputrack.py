@@ -34,6 +34,12 @@ class GpuTrack:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+def processes(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The processes on a GPU that a sample tells of."""
+    said = row.get("processes")
+    return [p for p in said if isinstance(p, dict)] if isinstance(said, list) else []
+
+
 class _Building:
     def __init__(self) -> None:
         self.t_ns, self.energy_j, self.power_w = array("q"), array("d"), array("d")
@@ -52,7 +58,7 @@ class _Building:
         self.energy_j.append(_number(row.get("energy_j")))
         self.power_w.append(_number(row.get("power_w")))
         held: dict[str, int] = {}
-        for process in row.get("processes") or ():
+        for process in processes(row):
             engine, memory = process.get("engine"), process.get("memory_bytes")
             if isinstance(engine, str):
                 held[engine] = held.get(engine, 0) + (memory if isinstance(memory, int) else 0)

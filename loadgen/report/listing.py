@@ -64,7 +64,7 @@ def print_entries(entries: Iterable[Entry]) -> None:
 
 def _print_run(run: Listed, console: Console, indent: str) -> None:
     seen = overview(run.run, going_on=run.state == RUNNING)
-    line = Text(f"{indent + clean(run.name):{NAME}} {run.state:12} ")
+    line = Text(f"{indent + clean(run.name):{NAME}} {clean(run.state, 12):12} ")
     word = seen.validity or "-"
     line.append(word, style=STYLES.get(word, ""))
     console.print(line)

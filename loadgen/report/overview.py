@@ -65,6 +65,6 @@ def _stored(run: RunDir) -> Overview | None:
             notes=manifest.notes,
             infos=manifest.engines,
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # another version's, or not ours
     return Overview(validity.level.word, figures)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loadgen.metrics.columns import FLAGS, NUMBERS, WHOLE, WORDS, Columns, Floats, Ints
+from loadgen.metrics.columns import FLAGS, LARGEST, NUMBERS, SINCE_SENT, WHOLE, WORDS, Columns, Floats, Ints
 from loadgen.store import RunDir
 from loadgen.store.stamp import Stamp
 
@@ -50,6 +50,8 @@ def read_parquet(run: RunDir) -> ParquetRun | None:
             if not all(s and s.holds(run, path) for s, path in zip(stamps, paths, strict=True)):
                 return None
             found = _Requests(requests)
+            if not found.possible():
+                return None
             if int(found.counts.sum()) != events.metadata.num_rows:
                 return None
             assert stamps[0] is not None
@@ -81,6 +83,14 @@ class _Requests:
         self.engines = list(dict.fromkeys(str(texts[c] or "") for c in _in_order(codes)))
         number = {name: k for k, name in enumerate(self.engines)}
         self.engine = np.array([number.get(text or "", 0) for text in texts], dtype=np.int64)[codes]
+
+    def possible(self) -> bool:
+        """Whether every number is one that a journal's reader takes: else the journals say which lines are
+        damaged."""
+        return all(
+            not (np.abs(of) > LARGEST).any() and not (name in SINCE_SENT and (of < 0).any())
+            for name, of in self._number.items()
+        )
 
     def columns(self) -> dict[str, Columns]:
         """By engine, without events but with room for them."""

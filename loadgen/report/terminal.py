@@ -78,7 +78,7 @@ def _print_run(summary: RunSummary, console: Console) -> None:
         console.print()
     bullets = Table.grid(padding=(0, 1, 0, 0))
     for note in found:
-        bullets.add_row(Text("-"), Text(note))
+        bullets.add_row(Text("-"), Text(clean(note, 1000)))
     console.print(bullets)
     _print_validity(summary, console)
 
@@ -112,9 +112,9 @@ def _made_with(summary: RunSummary) -> str:
 
 
 def _lengths(s: dict[str, Any]) -> str:
-    output = f"{s.get('output_tokens')} output tokens"
+    output = f"{clean(s.get('output_tokens'), 20)} output tokens"
     if not s.get("prompt_file"):
-        return f"{s.get('prompt_tokens')} prompt and {output}"
+        return f"{clean(s.get('prompt_tokens'), 20)} prompt and {output}"
     file = clean(PurePath(str(s["prompt_file"])).name, 40)
     return f"prompts of {file}{' without salt' if s.get('salt') == 'off' else ''}, {output}"
 

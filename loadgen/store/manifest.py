@@ -115,7 +115,7 @@ class Manifest:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as e:
             raise StoreError(f"{path} cannot be read: {e.strerror or e}") from None
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise StoreError(f"{path} is damaged: {e}") from None
         if not isinstance(data, dict):
             raise StoreError(f"{path} is damaged: not a JSON object")
@@ -131,8 +131,14 @@ class Manifest:
                 raise StoreError(f"{path} is damaged: {key} is a {type(value).__name__}")
             if value is not None or default is None:
                 known[key] = value
+        if not -(2**63) <= known.get("start_ns", 0) < 2**63:
+            raise StoreError(f"{path} is damaged: start_ns does not fit 64 bits")
         if not all(isinstance(e, dict) for e in known.get("engines", [])):
             raise StoreError(f"{path} is damaged: engines are not JSON objects")
+        if not all(isinstance(e.get("facts") or {}, dict) for e in known.get("engines", [])):
+            raise StoreError(f"{path} is damaged: facts of an engine are not a JSON object")
+        if not all(isinstance(note, str) for note in known.get("notes", [])):
+            raise StoreError(f"{path} is damaged: notes are not texts")
         return cls(**known, extra=extra)
 
 

@@ -163,7 +163,7 @@ class Suite:
             data: Any = json.loads(file.read_text(encoding="utf-8"))
         except OSError as e:
             raise StoreError(f"{file} cannot be read: {e.strerror or e}") from None
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise StoreError(f"{file} is damaged: {e}") from None
         runs = data.get("runs") if isinstance(data, dict) else None
         if not isinstance(runs, list) or not all(isinstance(n, str) and Path(n).name == n for n in runs):

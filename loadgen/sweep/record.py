@@ -148,7 +148,7 @@ class Sweep:
             data = json.loads(path.read_text(encoding="utf-8"))
         except OSError as e:
             raise StoreError(f"{path} cannot be read: {e.strerror or e}") from None
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise StoreError(f"{path} is damaged: {e}") from None
         try:
             return cls._from(data)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from loadgen.metrics.gputrack import processes
 from loadgen.metrics.turns import Turn
 
 IDLE = "gpu_idle"
@@ -60,8 +61,8 @@ class GpuLoad:
         reasons = row.get("throttle_reasons")
         busy = row.get("utilization_percent")
         clock = row.get("sm_clock_mhz")
-        for process in row.get("processes") or ():
-            if isinstance(process, dict) and isinstance(process.get("engine"), str):
+        for process in processes(row):
+            if isinstance(process.get("engine"), str):
                 self.engines.add(process["engine"])
         if isinstance(reasons, list) and IDLE in reasons:
             return

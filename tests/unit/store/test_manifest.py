@@ -67,7 +67,12 @@ def test_keys_of_a_newer_version_survive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b'{"notes": "x"}', b'{"engines": [1]}', b'{"start_ns": "soon"}', b"\xff\xfe"],
+    [
+        *(b"", b"{", b"[]", b"\xff\xfe", b"[" * 100_000),
+        *(b'{"notes": "x"}', b'{"notes": [1]}', b'{"start_ns": "soon"}'),
+        *(b'{"engines": [1]}', b'{"engines": [{"facts": "x"}]}'),
+    ],
+    ids=lambda content: content[:30].decode(errors="replace"),
 )
 def test_a_damaged_manifest_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "m.json"
