@@ -47,6 +47,7 @@ class RequestRecord:
     block: int = 0
     phase: str = MEASURE
     pair: int = -1
+    traffic_class: str | None = None  # where requests of several kinds are mixed
     response_id: str | None = None
     # What became of it.
     outcome: str = OK

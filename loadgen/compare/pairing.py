@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,10 @@ _OF_PROMPTS = {
     "prompt_file": "prompt file",
     "seed": "seed",
     "prompt_tokens": "prompt length",
+    "prompt_lengths": "prompt lengths",
+    "mix": "mix",
+    "exchanges": "exchanges",
+    "system_tokens": "system prompt",
     "turn_requests": "prompts a turn",
     "salt": "salting",
 }
@@ -72,12 +77,18 @@ def _unlike(a: Manifest, b: Manifest, same_file: bool | None) -> list[str]:
     out = [
         f"{_OF_PROMPTS[name]} {_word(one.get(name))} and {_word(other.get(name))}"
         for name in names
-        if one.get(name) != other.get(name)
+        if _setting(one, name) != _setting(other, name)
     ]
     numbers = [prompt_facts(m).get("prompts_in_file") for m in (a, b)]
     if not out and numbers[0] != numbers[1]:
         out.append(f"{_word(numbers[0])} and {_word(numbers[1])} prompts in the file")
     return out
+
+
+def _setting(settings: Mapping[str, Any], name: str) -> Any:
+    """What is empty is as good as absent: manifests of older versions lack some of them."""
+    value = settings.get(name)
+    return None if not value or (name == "exchanges" and value == 1) else value
 
 
 def _word(value: Any) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from loadgen.config.base import Count, Model, Seconds
 from loadgen.config.engine import EngineSpec
 from loadgen.config.influxdb import InfluxdbSpec
 from loadgen.config.telemetry import TelemetrySpec
+from loadgen.workload.classes import MOST, TrafficClass, parse_mix
 
 CONFIG_FILE = "loadgen.toml"
 
@@ -30,6 +31,12 @@ class Settings(Model):
     `warmup_requests` is a number per user and engine; with `warmup = "steady"` more follow until TTFT is
     steady, for `warmup_max_s` at most. `salt = "off"` sends a file's prompts as they are, so that prefix
     caches may help: a measurement of its own kind. Fields that end in `_s` are seconds.
+
+    `prompt_tokens` may be a list: then each turn has `turn_requests` requests of every length, and
+    `prompt_lengths` holds them (`prompt_tokens` the longest). `mix` names traffic classes with their shares
+    and lengths (loadgen.workload.classes). With `exchanges` above 1 requests are conversations of so many
+    exchanges, with `system_tokens` of a system prompt that all of them share, and `think_s` seconds on
+    average between an answer and the next question; `turn_requests`, rounded up, counts exchanges.
     """
 
     engines: tuple[EngineSpec, ...] = ()
@@ -47,6 +54,11 @@ class Settings(Model):
     void_below_sm_clock_mhz: float | None = Field(default=None, gt=0)
     prompt_tokens: int = Field(default=50, ge=1, le=10_000_000)
     output_tokens: int = Field(default=256, ge=1, le=10_000_000)
+    prompt_lengths: tuple[int, ...] = ()
+    mix: str | None = None
+    exchanges: int = Field(default=1, ge=1, le=1000)
+    system_tokens: int = Field(default=0, ge=0, le=10_000_000)
+    think_s: Seconds = Field(default=0.0, ge=0)
     prompt_file: Path | None = None
     salt: Literal["on", "off"] = "on"
     seed: int = Field(default=1, ge=0, lt=2**32 - 1)  # llama.cpp: 32 bits, all ones (or -1) mean a random one
@@ -59,6 +71,47 @@ class Settings(Model):
     timeouts: Timeouts = Timeouts()
     influxdb: InfluxdbSpec = InfluxdbSpec()
     telemetry: TelemetrySpec = TelemetrySpec()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _several_lengths(cls, values: Any) -> Any:
+        """`prompt_tokens` as a list, or as the text of one: `2000,8000`."""
+        given = values.get("prompt_tokens") if isinstance(values, dict) else None
+        if isinstance(given, str):
+            given = [part.strip() for part in given.split(",") if part.strip()]
+        if not isinstance(given, (list, tuple)):
+            return values
+        return {**values, **_lengths(given)}
+
+    @field_validator("mix")
+    @classmethod
+    def _a_mix(cls, mix: str | None) -> str | None:
+        if mix is not None:
+            parse_mix(mix)
+        return mix
+
+    @model_validator(mode="after")
+    def _one_kind_of_prompts(self) -> Settings:
+        kinds = {
+            "prompts of a file": self.prompt_file is not None,
+            "a mix": self.mix is not None,
+            "several prompt lengths": bool(self.prompt_lengths),
+            "conversations": self.exchanges > 1,
+        }
+        several = [kind for kind, there in kinds.items() if there]
+        if len(several) > 1:
+            raise ValueError(f"{several[0]} and {several[1]} don't go together: leave one of them away")
+        if self.prompt_lengths and self.users > 1:
+            raise ValueError(
+                f"several prompt lengths are measured by one user, so that they don't mix, and users are "
+                f"{self.users}: take one user, a run for each length, or --mix"
+            )
+        if self.exchanges > 1:
+            if self.api != "chat":
+                raise ValueError("conversations need the chat endpoint: leave --api completions away")
+            conversations = -(-self.turn_requests // self.exchanges)
+            object.__setattr__(self, "turn_requests", conversations * self.exchanges)
+        return self
 
     @model_validator(mode="after")
     def _unique_names(self) -> Settings:
@@ -77,9 +130,44 @@ class Settings(Model):
                     )
         return self
 
+    @property
+    def classes(self) -> tuple[TrafficClass, ...]:
+        """The classes of a mix; none where all requests are of a kind."""
+        return parse_mix(self.mix) if self.mix else ()
+
+    @property
+    def longest_request(self) -> tuple[int, int]:
+        """Prompt and output tokens of the request that needs the longest context; of prompts of a file, the
+        output alone."""
+        if self.prompt_file:
+            return 0, self.output_tokens
+        if self.classes:
+            longest = max(self.classes, key=lambda c: c.prompt_tokens + c.output_tokens)
+            return longest.prompt_tokens, longest.output_tokens
+        before = self.system_tokens + (self.exchanges - 1) * (self.prompt_tokens + self.output_tokens)
+        return before + self.prompt_tokens, self.output_tokens
+
     def public_dict(self) -> dict[str, Any]:
         """The settings for the manifest: plain JSON types, and no header values (they may hold keys)."""
         data = self.model_dump(mode="json")
         for e in data["engines"]:
             e["headers"] = dict.fromkeys(e["headers"], "<set>")
         return data
+
+
+def _lengths(given: Any) -> dict[str, Any]:
+    """`prompt_tokens` and `prompt_lengths` of a list of lengths."""
+    lengths = []
+    for one in given:
+        text = str(one).replace("_", "")
+        if isinstance(one, bool) or not text.isascii() or not text.isdigit():
+            raise ValueError(f"prompt_tokens: a length is a whole number of tokens, not {one!r}")
+        if not 1 <= len(text) <= 8 or not 1 <= int(text) <= 10_000_000:
+            raise ValueError(f"prompt_tokens: a length is from 1 to 10,000,000 tokens, not {one}")
+        lengths.append(int(text))
+    if not lengths or len(lengths) > MOST:
+        raise ValueError(f"prompt_tokens: one length, or up to {MOST} with commas between")
+    if len(set(lengths)) < len(lengths):
+        raise ValueError("prompt_tokens: a length is there twice")
+    lengths.sort()
+    return {"prompt_tokens": lengths[-1], "prompt_lengths": tuple(lengths) if len(lengths) > 1 else ()}

@@ -63,13 +63,17 @@ def check_context(info: EngineInfo, settings: Settings) -> None:
     """Raises EngineError if prompt and output together are longer than one request may be."""
     if info.context is None:
         return
-    prompt = 0 if settings.prompt_file else settings.prompt_tokens
-    need = prompt + settings.output_tokens
+    prompt, output = settings.longest_request
+    need = prompt + output
     if need <= info.context:
         return
-    asked = (
-        f"{prompt} prompt and {settings.output_tokens} output tokens" if prompt else f"{need} output tokens"
-    )
+    asked = f"{prompt} prompt and {output} output tokens" if prompt else f"{need} output tokens"
+    lower = "--prompt-tokens or --output-tokens"
+    if settings.mix:
+        lower = "the lengths in --mix"
+    elif settings.exchanges > 1:
+        asked += f" at the end of {settings.exchanges} exchanges"
+        lower = "--exchanges, --system-tokens, --prompt-tokens or --output-tokens"
     if info.kind == "llamacpp":
         slots = info.slots or 1
         cure = f"start it with -c {need * slots} -np {slots}" if slots > 1 else f"start it with -c {need}"
@@ -79,7 +83,7 @@ def check_context(info: EngineInfo, settings: Settings) -> None:
         where = "as context"
     raise EngineError(
         f"engine {info.name}: {info.url} has {info.context} tokens {where}, too few for {asked}: {cure}, "
-        "or lower --prompt-tokens or --output-tokens",
+        f"or lower {lower}",
         "context",
     )
 
@@ -92,7 +96,7 @@ def note_shared_cache(info: EngineInfo, settings: Settings) -> None:
     if info.kind != "llamacpp" or info.context is None or (info.slots or 1) == 1 or settings.prompt_file:
         return
     at_once = min(settings.users, info.slots or 1)
-    need = at_once * (settings.prompt_tokens + settings.output_tokens)
+    need = at_once * sum(settings.longest_request)
     if need > info.context:
         info.notes.append(
             f"{at_once} requests at once need {need} tokens: started without -np, the server lets its slots "

@@ -39,7 +39,7 @@ NUMBERS = (
 SINCE_SENT = ("headers_ms", "first_event_ms", "ttft_ms", "ttfa_ms", "e2e_ms", "complete_ms", "tpot_ms")
 LARGEST = 1e12
 WHOLE = ("sent_ns", "point_ns", "turn", "block")
-WORDS = ("outcome", "phase", "error", "token_source", "clock", "worker")
+WORDS = ("outcome", "phase", "error", "token_source", "clock", "worker", "traffic_class")
 FLAGS = ("short_answer", "clock_step")
 DEFAULT_WORDS = {"outcome": "ok", "phase": "measure", "worker": "local"}
 

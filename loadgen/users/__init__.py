@@ -14,6 +14,6 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 
 from loadgen.users import hooks as _hooks  # noqa: F401  (listens to Locust's events)
 from loadgen.users.user import LlmUser
-from loadgen.workload.scenarios import CONCURRENCY, LONG_PROMPT, SINGLE_USER, Scenario
+from loadgen.workload.scenarios import CHAT, CONCURRENCY, LONG_PROMPT, MIXED, SINGLE_USER, Scenario
 
-__all__ = ["CONCURRENCY", "LONG_PROMPT", "SINGLE_USER", "LlmUser", "Scenario"]
+__all__ = ["CHAT", "CONCURRENCY", "LONG_PROMPT", "MIXED", "SINGLE_USER", "LlmUser", "Scenario"]

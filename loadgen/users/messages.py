@@ -78,10 +78,14 @@ def unpack_lines(data: bytes | None) -> list[bytes]:
 
 def prompt_rows(jobs: Iterable[tuple[Prompt, int]]) -> list[list[Any]]:
     """Prompts with the answer length that is asked for, as JSON."""
-    return [[p.pair, p.text, p.tokens, p.messages, p.output_tokens, n] for p, n in jobs]
+    return [
+        [p.pair, p.text, p.tokens, p.messages, p.output_tokens, p.traffic_class, p.follow_ups, n]
+        for p, n in jobs
+    ]
 
 
 def prompts_from(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Prompt, int]]:
     """The other way round."""
-    for pair, text, tokens, messages, output_tokens, asked in rows:
-        yield Prompt(pair, text, tokens, tuple(messages) if messages else None, output_tokens), asked
+    for pair, text, tokens, messages, output_tokens, traffic_class, follow_ups, asked in rows:
+        talk = tuple(messages) if messages else None
+        yield Prompt(pair, text, tokens, talk, output_tokens, traffic_class, tuple(follow_ups)), asked

@@ -59,9 +59,35 @@ OPTIONS: tuple[Option, ...] = (
         ("count", "steady"),
     ),
     Option(
-        "--prompt-tokens", "prompt_tokens", int, "length of a prompt, chat template included", metavar="N"
+        "--prompt-tokens",
+        "prompt_tokens",
+        str,
+        "length of a prompt, chat template included; several with commas are measured one after the other, "
+        "--turn-requests of each",
+        metavar="N",
     ),
     Option("--output-tokens", "output_tokens", int, "length of an answer, exactly", metavar="N"),
+    Option(
+        "--mix",
+        "mix",
+        str,
+        "classes of requests with their shares, as interactive=70,long=20,batch=10 or with lengths of their "
+        "own, rag=20:6000/300 (prompt/output tokens)",
+        metavar="LIST",
+    ),
+    Option(
+        "--exchanges",
+        "exchanges",
+        int,
+        "above 1: conversations of so many questions and answers",
+        metavar="N",
+    ),
+    Option(
+        "--system-tokens", "system_tokens", int, "length of the system prompt of conversations", metavar="N"
+    ),
+    Option(
+        "--think-time", "think_s", float, "mean pause before the next question, in seconds", metavar="S"
+    ),
     Option("--prompt-file", "prompt_file", str, "prompts of your own: JSONL or ShareGPT", metavar="FILE"),
     Option(
         "--salt",
@@ -238,6 +264,8 @@ def _in_flags(text: str) -> str:
 
 
 def _value(settings: Settings, field: str) -> Any:
+    if field == "prompt_tokens" and settings.prompt_lengths:
+        field = "prompt_lengths"
     value: Any = settings
     for part in field.split("."):
         value = getattr(value, part)

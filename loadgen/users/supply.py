@@ -8,6 +8,8 @@ from typing import Any
 
 from loadgen.config import Settings
 from loadgen.users.lane import Lane
+from loadgen.workload.classes import FIRST_TURN, Wanted
+from loadgen.workload.plan import wanted
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.promptfile import read_prompt_file
 from loadgen.workload.prompts import PromptError, PromptMaker
@@ -31,6 +33,7 @@ class PromptSupply:
         self._first: Prompt | None = None
         self._blocks: list[list[Prompt]] = []
         self._warmups = 0
+        self._system: str | None = None
         self.facts: dict[str, Any] = {"run_salt": run_salt, "salted": settings.salt == "on"}
         if read:
             self.facts["file_sha256"] = read.sha256
@@ -44,13 +47,16 @@ class PromptSupply:
             maker = PromptMaker(
                 lane.count, self._settings.prompt_tokens, seed=self._settings.seed, run_salt=self._run_salt
             )
-            self._first = maker.make(0)
+            self._first = maker.make(0, wanted(self._settings, 0)[0].prompt_tokens)
             if maker.exact:
                 break
         else:
             self._calibrate(maker, lanes)
         self._maker = maker
         self.facts.update(target=self._settings.prompt_tokens, exact=bool(maker.exact))
+        if self._settings.exchanges > 1:
+            self._system = maker.make_rough("system", self._settings.system_tokens).text
+            self.facts["exact"] = False
         self.facts["counted_by"] = lane.name if maker.exact else None
 
     def _calibrate(self, maker: PromptMaker, lanes: Sequence[Lane]) -> None:
@@ -65,6 +71,11 @@ class PromptSupply:
         """A sentence about prompts that are not of the exact length; None if they are."""
         if self._maker is None or self._maker.exact:
             return None
+        if self._settings.exchanges > 1 or self._settings.classes or self._settings.prompt_lengths:
+            return (
+                "prompts are only about as long as asked for, since no engine here has a tokenizer to ask; "
+                "their true lengths are in the records"
+            )
         return (
             f"prompts are only about {self._settings.prompt_tokens} tokens long, since no engine here has a "
             "tokenizer to ask; their true lengths are in the records"
@@ -97,13 +108,16 @@ class PromptSupply:
 
     def make_blocks(self, progress: Callable[[int, int], None] = lambda done, of: None) -> None:
         """Make all blocks' prompts. Few calls each, but calls: between turns, never in one."""
-        n, blocks = self._settings.turn_requests, self._settings.blocks
+        blocks = self._settings.blocks
         self._blocks = []
+        pair = 0
         for block in range(blocks):
             self._blocks.append([])
-            for i in range(n):
-                self._blocks[-1].append(self._make(block * n + i))
-                progress(block * n + i + 1, blocks * n)
+            plan = wanted(self._settings, block)
+            for want in plan:
+                self._blocks[-1].append(self._make(pair, want))
+                pair += 1
+                progress(pair, blocks * len(plan))
         if self._maker is not None:
             self.facts["count_calls"] = self._maker.counts
 
@@ -115,17 +129,46 @@ class PromptSupply:
         while True:
             self._warmups += 1
             if self._maker is not None:
-                yield self._maker.make_rough(f"warm-up {self._warmups}")
+                yield self._warmup(self._maker, self._warmups)
             else:
                 yield replace(self._from_file(self._warmups), pair=-1)
 
-    def _make(self, pair: int) -> Prompt:
+    def _warmup(self, maker: PromptMaker, number: int) -> Prompt:
+        """Of all kinds in turn, as the first block has them."""
+        label = f"warm-up {number}"
+        if self._system is not None:
+            return replace(self._conversation(maker, -1, label), follow_ups=(), traffic_class=None)
+        kinds = list(dict.fromkeys(wanted(self._settings, 0)))
+        kind = kinds[number % len(kinds)]
+        prompt = maker.make_rough(label, kind.prompt_tokens)
+        return replace(prompt, output_tokens=kind.output_tokens, traffic_class=kind.traffic_class)
+
+    def _make(self, pair: int, want: Wanted) -> Prompt:
         if self._maker is None:
             return self._from_file(pair)
-        if pair == 0 and self._first is not None:
-            first, self._first = self._first, None
-            return first
-        return self._maker.make(pair)
+        if self._system is not None:
+            return self._conversation(self._maker, pair, f"conversation {pair}")
+        first, self._first = self._first, None
+        prompt = first if pair == 0 and first is not None else self._maker.make(pair, want.prompt_tokens)
+        if want.traffic_class is None:
+            return prompt
+        return replace(prompt, output_tokens=want.output_tokens, traffic_class=want.traffic_class)
+
+    def _conversation(self, maker: PromptMaker, pair: int, label: str) -> Prompt:
+        """A conversation's first request and its further questions, all of them texts of their own. Their
+        lengths are near the ones asked for, and the same for every engine: answers come between them."""
+        s = self._settings
+        texts = [maker.make_rough(f"{label}/{n}", s.prompt_tokens).text for n in range(s.exchanges)]
+        messages: list[dict[str, Any]] = [{"role": "user", "content": texts[0]}]
+        if s.system_tokens:
+            messages.insert(0, {"role": "system", "content": self._system})
+        return Prompt(
+            pair * s.exchanges if pair >= 0 else pair,
+            texts[0],
+            messages=tuple(messages),
+            traffic_class=FIRST_TURN,
+            follow_ups=tuple(texts[1:]),
+        )
 
     def _from_file(self, pair: int) -> Prompt:
         assert self._file is not None

@@ -13,7 +13,8 @@ class Prompt:
     `pair` numbers the prompt within a run: requests of different engines with the same pair got the same
     text. `tokens` is the exact length as the server counts it, chat template included, where it was counted.
     `messages` is set for conversations from prompt files; without it the prompt is one user message with
-    `text`. `output_tokens` overrides the run's answer length for this prompt.
+    `text`. `output_tokens` overrides the run's answer length for this prompt. `follow_ups` are the user's further
+    messages of a conversation, each sent after the answer to the one before.
     """
 
     pair: int
@@ -21,6 +22,8 @@ class Prompt:
     tokens: int | None = None
     messages: tuple[dict[str, Any], ...] | None = None
     output_tokens: int | None = None
+    traffic_class: str | None = None
+    follow_ups: tuple[str, ...] = ()
 
     def as_messages(self) -> list[dict[str, Any]]:
         """The conversation for a chat endpoint."""

@@ -69,24 +69,25 @@ class PromptMaker:
         self._tokens = 0.0
         self._template = _TEMPLATE_GUESS
 
-    def make(self, pair: int) -> Prompt:
-        """The prompt number `pair`.
+    def make(self, pair: int, target: int | None = None) -> Prompt:
+        """The prompt number `pair`, of another length than the maker's if one is given.
 
         Raises PromptError when `target` is below the template's own length.
         """
+        target = self.target if target is None else target
         source = itertools.chain(_OPENING, words(f"{self._seed}/{pair}"))
         salt = next(self._salts)
         if self.exact is None:
             self.least = self._ask(Prompt(pair, salt))
             self.exact = self.least is not None
         if self.least is None:
-            return Prompt(pair, _take(salt, source, self._room(self.target - self._template)))
-        if self.target < self.least:
+            return Prompt(pair, _take(salt, source, self._room(target - self._template)))
+        if target < self.least:
             raise PromptError(
-                f"prompts of {self.target} tokens are not possible here: the chat template and the salt "
+                f"prompts of {target} tokens are not possible here: the chat template and the salt "
                 f"alone take {self.least}, so ask for --prompt-tokens {self.least} or more"
             )
-        return self._fit(Prompt(pair, salt), source)
+        return self._fit(Prompt(pair, salt), source, target)
 
     def calibrate(self, count: Count) -> None:
         """Improve the estimate for prompts that cannot be counted, by counting two texts that are none of
@@ -97,28 +98,29 @@ class PromptMaker:
             self._learn(len(texts[1]) - len(texts[0]), long - short)
             self._template = max(0, round(short - (len(texts[0]) - _SALT_CHARS) * self._tokens / self._chars))
 
-    def make_rough(self, label: str) -> Prompt:
-        """A prompt of about the target's length, without a call: for warming up."""
+    def make_rough(self, label: str, target: int | None = None) -> Prompt:
+        """A prompt of about the target's length, without a call: for warming up, and for conversations."""
         source = itertools.chain(_OPENING, words(f"{self._seed}/{label}"))
         least = self._template if self.least is None else self.least
-        return Prompt(-1, _take(next(self._salts), source, self._room(self.target - least)))
+        room = self._room((self.target if target is None else target) - least)
+        return Prompt(-1, _take(next(self._salts), source, room))
 
     def _ask(self, prompt: Prompt) -> int | None:
         self.counts += 1
         return self._count(prompt)
 
-    def _fit(self, prompt: Prompt, source: Iterator[str]) -> Prompt:
+    def _fit(self, prompt: Prompt, source: Iterator[str], target: int) -> Prompt:
         """`prompt`, of the salt alone, lengthened to the target; the nearest found if none fits exactly."""
         assert self.least is not None
         salt = prompt.text
-        body, filler = _take(salt, source, self._room(self.target - self.least)), 0
+        body, filler = _take(salt, source, self._room(target - self.least)), 0
         best, best_off = prompt, -1
         for attempt in range(_MAX_COUNTS):
             text = " ".join((body, *itertools.islice(itertools.cycle(_FILLER), filler)))
             tokens = self._ask(replace(prompt, text=text))
             if tokens is None:
                 raise PromptError("the server counted tokens at first and then did not answer any more")
-            missing = self.target - tokens
+            missing = target - tokens
             if best_off < 0 or abs(missing) < best_off:
                 best, best_off = replace(prompt, text=text, tokens=tokens), abs(missing)
             if missing == 0:

@@ -1,12 +1,15 @@
-"""The three workloads of the reference experiment, as data.
+"""Workloads as data: the three of the reference experiment, and further ones.
 
 A scenario only lends defaults: file, environment and flags win over it (see `loadgen.config`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from loadgen.workload.classes import MIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,7 @@ class Scenario:
 
     `turn_requests` is N, the number of prompts of one turn on one engine; `prompt_tokens` counts the chat
     template in; `run_time_s` is the limit (seconds) that stops a run which nobody gave a limit, far beyond
-    what the blocks need on a machine of ordinary speed.
+    what the blocks need on a machine of ordinary speed. `more` are further settings.
     """
 
     name: str
@@ -26,6 +29,7 @@ class Scenario:
     output_tokens: int = 256
     blocks: int = 6
     run_time_s: int = 3600
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def defaults(self) -> dict[str, Any]:
         """What this scenario lends to Settings."""
@@ -36,6 +40,7 @@ class Scenario:
             "turn_requests": self.turn_requests,
             "output_tokens": self.output_tokens,
             "blocks": self.blocks,
+            **self.more,
         }
 
 
@@ -43,5 +48,23 @@ SINGLE_USER = Scenario("single_user", "one user, short prompt", users=1, prompt_
 LONG_PROMPT = Scenario("long_prompt", "one user, long prompt", users=1, prompt_tokens=2000, turn_requests=6)
 CONCURRENCY = Scenario("concurrency", "16 users at once", users=16, prompt_tokens=50, turn_requests=64)
 
-SCENARIOS: dict[str, Scenario] = {s.name: s for s in (SINGLE_USER, LONG_PROMPT, CONCURRENCY)}
-REFERENCE: tuple[str, ...] = tuple(SCENARIOS)
+MIXED = Scenario(
+    "mixed",
+    "a mix of classes of requests",
+    users=8,
+    prompt_tokens=200,
+    turn_requests=100,
+    more={"mix": MIX},
+)
+CHAT = Scenario(
+    "chat",
+    "conversations, with a warm cache",
+    users=8,
+    prompt_tokens=100,
+    turn_requests=64,
+    output_tokens=128,
+    more={"exchanges": 4, "system_tokens": 500},
+)
+
+SCENARIOS: dict[str, Scenario] = {s.name: s for s in (SINGLE_USER, LONG_PROMPT, CONCURRENCY, MIXED, CHAT)}
+REFERENCE: tuple[str, ...] = ("single_user", "long_prompt", "concurrency")

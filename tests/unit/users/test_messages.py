@@ -29,6 +29,8 @@ prompts = st.builds(
     messages=st.none()
     | st.lists(st.fixed_dictionaries({"role": texts, "content": texts}), min_size=1, max_size=3).map(tuple),
     output_tokens=st.none() | st.integers(1, 10**5),
+    traffic_class=st.none() | texts,
+    follow_ups=st.lists(texts, max_size=3).map(tuple),
 )
 
 
