@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from loadgen.config import EngineSpec, InfluxdbSpec, Settings, TelemetrySpec, Timeouts
 from loadgen.users.options import OPTIONS
-from loadgen.workload.scenarios import SCENARIOS
+from loadgen.workload.scenarios import REFERENCE, SCENARIOS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
@@ -69,6 +69,7 @@ LEFT_OUT = {
     "influxdb",
     "telemetry",
     "scenario",
+    "prompt_lengths",
 }  # tables of their own; the workload's to say
 FLAGS = {"users": "`-u N` (`LOCUST_USERS`)", "url": "`--engine NAME=KIND:URL`"}
 REQUIRED = {"name", "kind", "url"}
@@ -112,7 +113,7 @@ def _default(model: type[BaseModel], key: str) -> str:
     if key in DEFAULTS and model is not InfluxdbSpec:
         return DEFAULTS[key]
     if model is Settings:
-        lent = [s.defaults().get(key) for s in SCENARIOS.values()]
+        lent = [s.defaults().get(key) for s in map(SCENARIOS.__getitem__, REFERENCE)]
         if key == "scenario":
             return "the locustfile's"
         if len(set(lent)) > 1:

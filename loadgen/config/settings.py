@@ -136,6 +136,11 @@ class Settings(Model):
         return parse_mix(self.mix) if self.mix else ()
 
     @property
+    def warm_cache(self) -> bool:
+        """Whether prefix caches are meant to help: prompts without salt, and conversations."""
+        return self.salt == "off" or self.exchanges > 1
+
+    @property
     def longest_request(self) -> tuple[int, int]:
         """Prompt and output tokens of the request that needs the longest context; of prompts of a file, the
         output alone."""

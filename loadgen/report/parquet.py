@@ -14,6 +14,7 @@ from loadgen.store.stamp import Stamp
 
 LARGE = 32_000_000  # bytes of journal that take longer to read than pyarrow takes to load
 TEXTS = tuple(dict.fromkeys(("engine", "scenario", "error_text", *WORDS)))
+COLUMNS = (*NUMBERS, *WHOLE, *FLAGS, *TEXTS, "scheduled_ns", "text_events", "text_tokens")
 SMALL_TOKENS = 2**16 - 1
 
 Objects = npt.NDArray[np.object_]
@@ -46,6 +47,8 @@ def read_parquet(run: RunDir) -> ParquetRun | None:
             pq.ParquetFile(paths[0], read_dictionary=list(TEXTS)) as requests,
             pq.ParquetFile(paths[1]) as events,
         ):
+            if not {*COLUMNS} <= {*requests.schema_arrow.names}:  # of an older version
+                return None
             stamps = [Stamp.read(file.metadata.metadata) for file in (requests, events)]
             if not all(s and s.holds(run, path) for s, path in zip(stamps, paths, strict=True)):
                 return None
@@ -69,7 +72,7 @@ class _Requests:
     text events."""
 
     def __init__(self, file: Any) -> None:
-        names = [*NUMBERS, *WHOLE, *FLAGS, *TEXTS, "scheduled_ns", "text_events", "text_tokens"]
+        names = list(COLUMNS)
         table = file.read(columns=names)
         self._number = {name: _floats(table[name]) for name in (*NUMBERS, "text_tokens")}
         self._whole = {name: _ints(table[name]) for name in WHOLE}

@@ -8,6 +8,8 @@
 
 Figures come from the requests of complete turns, warm-up left out, failed ones never among the percentiles.
 Where an engine has no complete turn they come from what there is, and its object has `"incomplete": true`.
+Where requests were of several traffic classes, `"classes"` has the same figures of each: its `window` is that
+of its own requests in the whole time of the turns, so that the throughputs of all classes add up.
 `"simulated": true` marks a simulated engine, `"interrupted": true` a run that has no end.
 """
 
@@ -20,11 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loadgen.metrics import METRICS
+from loadgen.metrics.columns import Bools, Columns
 from loadgen.metrics.counts import count
 from loadgen.metrics.percentiles import describe
 from loadgen.metrics.server_concurrency import server_concurrency
 from loadgen.metrics.steady import steadiness
-from loadgen.metrics.window import Totals, measure_turn, total
+from loadgen.metrics.turns import Turn
+from loadgen.metrics.window import Totals, measure, measure_turn, total
 from loadgen.record import OK, WARMUP
 from loadgen.report.load import EngineData, RunData, load_run
 from loadgen.store import RunDir, Suite
@@ -126,11 +130,7 @@ def summarise_engine(
     rows = measured & np.isin(columns.whole["turn"], [t.turn for t in used])
     ok = rows & (columns.word["outcome"] == OK)
 
-    figures: dict[str, Any] = {}
-    for metric in METRICS:
-        stats = describe(*metric.counted(columns, ok))
-        if stats["n"] or not metric.optional:
-            figures[metric.name] = stats
+    figures: dict[str, Any] = _metrics(columns, ok)
     figures["counts"] = {
         **count(columns, rows),
         "warmup_requests": int((~measured).sum()),
@@ -153,7 +153,9 @@ def summarise_engine(
             for turn, sums in parts
         ],
     }
-    if steady := steadiness(columns, [(turn, sums) for turn, sums in parts if turn.complete]):
+    if classes := traffic_classes(columns, rows):
+        figures["classes"] = {name: _of_class(columns, rows, used, name) for name in classes}
+    elif steady := steadiness(columns, [(turn, sums) for turn, sums in parts if turn.complete]):
         figures["steady"] = steady
     if engine.energy is not None:
         figures["gpu"] = engine.energy.figures([(turn, sums) for turn, sums in parts if turn in used])
@@ -172,10 +174,42 @@ def summarise_engine(
     return figures
 
 
+def traffic_classes(columns: Columns, rows: Bools) -> list[str]:
+    """The traffic classes of these rows, as they were first seen."""
+    names = columns.word["traffic_class"][rows]
+    return [name for name in dict.fromkeys(names) if name is not None]
+
+
+def classes(engines: dict[str, dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
+    """{traffic class: {engine: its figures}}; engines without a request of a class are not there."""
+    names = dict.fromkeys(name for e in engines.values() for name in e.get("classes", {}))
+    return {n: {e: f["classes"][n] for e, f in engines.items() if n in f.get("classes", {})} for n in names}
+
+
+def _metrics(columns: Columns, ok: Bools) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    for metric in METRICS:
+        stats = describe(*metric.counted(columns, ok))
+        if stats["n"] or not metric.optional:
+            figures[metric.name] = stats
+    return figures
+
+
+def _of_class(columns: Columns, rows: Bools, turns: list[Turn], name: str) -> dict[str, Any]:
+    mine = rows & (columns.word["traffic_class"] == name)
+    sums = [measure(columns, mine & (columns.whole["turn"] == turn.turn), turn) for turn in turns]
+    return {
+        **_metrics(columns, mine & (columns.word["outcome"] == OK)),
+        "counts": count(columns, mine),
+        "window": {**total(sums).figures(), "turns_complete": len(turns), "turns_incomplete": 0},
+    }
+
+
 __all__ = [
     "RunData",
     "RunSummary",
     "Totals",
+    "classes",
     "compute",
     "summarise",
     "summarise_data",

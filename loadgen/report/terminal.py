@@ -16,12 +16,13 @@ from rich.text import Text
 from loadgen.metrics import METRICS
 from loadgen.report.notes import notes
 from loadgen.report.plain import clean, number, percent, plural
-from loadgen.report.summary import RunSummary
+from loadgen.report.summary import RunSummary, classes
 
 LABEL = 22
 CELL = 23
 SHOWN = ("ttft_ms", "first_event_ms", "tpot_ms", "decode_tokens_per_s", "e2e_ms", "chunk_gap_ms")
 WHERE_PRESENT = ("ttfa_ms", "scheduled_ttft_ms", "scheduled_e2e_ms")
+OF_CLASS = ("requests ok", "failed", "TTFT", "TPOT", "e2e", "throughput", "prompt tokens", "cached")
 SHOWN_NOTES = ("blocks", "gpu_throttling")
 # Label, unit, key in the figures' `gpu`, and what it is divided by.
 GPU = (
@@ -60,7 +61,10 @@ def _print_run(summary: RunSummary, console: Console) -> None:
     names = list(summary.engines)
     fit = max(1, (console.width - LABEL - 4) // (CELL + 3))
     for start in range(0, len(names), fit):
-        console.print(_table(summary, names[start : start + fit]), no_wrap=True)
+        some = names[start : start + fit]
+        console.print(_table(summary, some), no_wrap=True)
+        for name, figures in classes(summary.engines).items():
+            console.print(_class_table(name, figures, some), no_wrap=True)
         if simulated:
             console.print(
                 Text(
@@ -112,7 +116,16 @@ def _made_with(summary: RunSummary) -> str:
 
 
 def _lengths(s: dict[str, Any]) -> str:
+    if s.get("mix"):
+        return f"mix {clean(s['mix'], 80)}"
     output = f"{clean(s.get('output_tokens'), 20)} output tokens"
+    if isinstance(lengths := s.get("prompt_lengths"), list) and lengths:
+        return f"each of {', '.join(clean(n, 20) for n in lengths)} prompt and {output}"
+    if isinstance(s.get("exchanges"), int) and s["exchanges"] > 1:
+        system, question = (clean(s.get(name), 20) for name in ("system_tokens", "prompt_tokens"))
+        return (
+            f"conversations of {s['exchanges']} exchanges, {system} system, {question} question and {output}"
+        )
     if not s.get("prompt_file"):
         return f"{clean(s.get('prompt_tokens'), 20)} prompt and {output}"
     file = clean(PurePath(str(s["prompt_file"])).name, 40)
@@ -131,17 +144,33 @@ def _engine_lines(summary: RunSummary) -> list[str]:
     return lines
 
 
+def _class_table(name: str, figures: dict[str, dict[str, Any]], names: list[str]) -> Table:
+    """What matters of one traffic class."""
+    table = _empty_table(f"class {clean(name)}", names)
+    there = [figures[n] for n in names if n in figures]
+    for label, cells in _rows(there, list(figures.values())):
+        if label.startswith(OF_CLASS):
+            by_name = dict(zip([n for n in names if n in figures], cells, strict=True))
+            table.add_row(Text(label), *(Text(by_name.get(n, _one("-"))) for n in names))
+    return table
+
+
 def _table(summary: RunSummary, names: list[str]) -> Table:
     title = f"{clean(summary.scenario)} · simulated engines" if summary.simulated else clean(summary.scenario)
+    table = _empty_table(title, names)
+    engines = [summary.engines[n] for n in names]
+    for label, cells in _rows(engines, list(summary.engines.values())):
+        table.add_row(Text(label), *(Text(c) for c in cells))
+    return table
+
+
+def _empty_table(title: str, names: list[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, title=Text(title, style="bold"), title_justify="left", pad_edge=False)
     table.add_column("", width=LABEL, overflow="fold")
     for name in names:
         heading = Text(f"{clean(name, CELL)}\n", style="bold")
         heading.append(_three("p50", "p95", "p99"), style="not bold")
         table.add_column(heading, width=CELL, overflow="fold")
-    engines = [summary.engines[n] for n in names]
-    for label, cells in _rows(engines, list(summary.engines.values())):
-        table.add_row(Text(label), *(Text(c) for c in cells))
     return table
 
 
@@ -182,7 +211,7 @@ def _rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list
         ("output as asked", each(lambda e: _as_asked(e["counts"]))),
         ("prompt tokens", each(lambda e: _range(e["counts"]))),
         ("cached tokens", each(lambda e: _cached(e["counts"]))),
-        ("warm-up, left out", each(lambda e: _one(f"{e['counts']['warmup_requests']:,}"))),
+        ("warm-up, left out", each(lambda e: _one(f"{e['counts'].get('warmup_requests', 0):,}"))),
     ]
     return rows
 

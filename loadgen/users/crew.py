@@ -20,6 +20,7 @@ from gevent.event import Event
 
 from loadgen.record import DRAIN, MEASURE, RequestRecord
 from loadgen.users.lane import Lane
+from loadgen.workload.conversation import next_prompt
 from loadgen.workload.prompt import Prompt
 
 _KEPT = 1000  # times of the latest requests: progress takes their median while streams are being read
@@ -41,7 +42,9 @@ class Batch:
 
     `members` are the users who pull from it, with the seconds after the start at which each begins (-1: has
     begun); `done` is set when no job is left and none in flight. `last_end_ns` is the wall time at which the
-    last response ended. `ttfts_ms` and `e2es_ms` are of the latest requests, for progress and warm-up.
+    last response ended. A conversation is one job and several requests: `total` counts them all, `thinking`
+    the users who are about to ask further, `skipped` what could not be asked since there was no answer to go
+    on from. `ttfts_ms` and `e2es_ms` are of the latest requests, for progress and warm-up.
     """
 
     def __init__(self, lane: Lane, phase: str, turn: int, block: int) -> None:
@@ -52,6 +55,8 @@ class Batch:
         self.jobs: deque[Job] = deque()
         self.members: dict[Any, float] = {}
         self.total = 0
+        self.thinking = 0
+        self.skipped = 0
         self.in_flight = 0
         self.finished = 0
         self.failed = 0
@@ -66,10 +71,39 @@ class Batch:
         self.done = Event()
 
     def add(self, prompt: Prompt, output_tokens: int) -> None:
-        tokens = prompt.output_tokens or output_tokens
+        self.jobs.append(self._job(prompt, prompt.output_tokens or output_tokens))
+        self.total += 1 + len(prompt.follow_ups)
+
+    def _job(self, prompt: Prompt, tokens: int) -> Job:
         body = self.lane.engine.request_body(prompt, self.lane.model, output_tokens=tokens)
-        self.jobs.append(Job(self, prompt, body, tokens))
-        self.total += 1
+        return Job(self, prompt, body, tokens)
+
+    def follow(self, job: Job, answer: str | None) -> Job | None:
+        """The next request of a conversation, to be sent by the same user: `begin` it, or `skip` it. None at
+        its end, or where there was no answer. Before `finish`, so that the batch is not done in between."""
+        rest = job.prompt.follow_ups
+        if not rest or self.halted:
+            return None
+        if not answer:
+            self.skipped += len(rest)
+            return None
+        self.thinking += 1
+        return self._job(next_prompt(job.prompt, answer), job.output_tokens)
+
+    def begin(self, job: Job) -> bool:
+        """The user has thought; whether the job may still be sent."""
+        self.thinking -= 1
+        if self.halted:
+            self.check_done()
+            return False
+        self.in_flight += 1
+        return True
+
+    def skip(self, job: Job) -> None:
+        """The user has gone while it thought."""
+        self.thinking -= 1
+        self.skipped += 1 + len(job.prompt.follow_ups)
+        self.check_done()
 
     def claim(self, user: Any) -> Job | float | None:
         """The user's next job; seconds to wait for it; None if there is none for it here."""
@@ -108,12 +142,12 @@ class Batch:
         self.check_done()
 
     def check_done(self) -> None:
-        if not self.jobs and not self.in_flight:
+        if not self.jobs and not self.in_flight and not self.thinking:
             self.done.set()
 
     @property
     def complete(self) -> bool:
-        return not self.halted and self.finished == self.total
+        return not self.halted and self.finished + self.skipped == self.total
 
     @property
     def record_phase(self) -> str:

@@ -284,6 +284,11 @@ class Director:
             self.crew.end(batch)
 
     def _turn_end(self, turn: Turn, batch: Batch) -> None:
+        if batch.skipped:
+            self.run.note(
+                f"turn {turn.index} ({turn.engine}): {batch.skipped} further questions of conversations were "
+                "not asked, since there was no answer to go on from"
+            )
         t_ns, mono_ns = time.time_ns(), time.monotonic_ns()
         ended = batch.last_end_ns or t_ns
         self.run.events.append(

@@ -201,6 +201,7 @@ class Fleet(Crew):
                 part.done = True
                 part.ready.set()
                 batch.in_flight = max(0, batch.in_flight - int(data.get("unsent", 0)))
+                batch.skipped += int(data.get("skipped", 0))
                 self._check(batch)
         elif kind == messages.BYE:
             worker.gone.set()
@@ -291,7 +292,7 @@ class Fleet(Crew):
             (worker_id, _), _ = here[j % len(here)]
             shares.setdefault(worker_id, []).append((job.prompt, job.output_tokens))
         parts = self._parts[batch] = {i: Part(self.workers[i], len(share)) for i, share in shares.items()}
-        batch.in_flight = len(jobs)
+        batch.in_flight = batch.total
         for worker_id, part in parts.items():
             order = {
                 "number": number,

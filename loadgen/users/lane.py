@@ -14,13 +14,15 @@ class CacheTally:
 
     `limit` is as many as may honestly be there: chat template and salt (None: not known). `reported` counts
     requests whose usage told their cached tokens, `over` those of them beyond the limit, `most` the largest
-    number. `hit` sums the server's own counters over the measured turns (None: it has none).
+    number; `cached` and `prompt` are the tokens of those that told. `hit` sums the server's own counters over the measured turns (None: it has none).
     """
 
     limit: int | None = None
     requests: int = 0
     reported: int = 0
     over: int = 0
+    cached: int = 0
+    prompt: int = 0
     most: int = 0
     hit: int | None = None
     before: CacheCounters | None = None
@@ -31,6 +33,8 @@ class CacheTally:
         if cached_tokens is None:
             return
         self.reported += 1
+        self.cached += cached_tokens
+        self.prompt += prompt_tokens or 0
         self.most = max(self.most, cached_tokens)
         limit = self.limit if self.limit is not None else (prompt_tokens or 0) // 2
         if cached_tokens > limit:
@@ -95,3 +99,25 @@ def cache_note(name: str, tally: CacheTally) -> str | None:
     if tally.limit is None and tally.hit:
         return f"engine {name}: {mean:.0f} tokens a request came from the prefix cache by its own counters"
     return None
+
+
+def warm_note(name: str, tally: CacheTally) -> str | None:
+    """The sentence about a cache that is meant to help: how much of the prompts came from it, or that nothing
+    did, or that nobody can tell; None where nothing was measured."""
+    if not tally.requests:
+        return None
+    if tally.reported:
+        if not tally.cached:
+            return f"engine {name}: nothing came from the prefix cache, so its later turns were not warm"
+        share = tally.cached / max(tally.prompt, 1)
+        return (
+            f"engine {name}: {share:.0%} of its prompt tokens came from the prefix cache, as is wanted here"
+        )
+    if tally.hit is None:
+        return f"engine {name}: prefix cache unverified, neither its answers nor its counters tell"
+    if not tally.hit:
+        return f"engine {name}: nothing came from the prefix cache, so its later turns were not warm"
+    return (
+        f"engine {name}: by its own counters {tally.hit / tally.requests:.0f} tokens a request came from the "
+        "prefix cache, as is wanted here"
+    )

@@ -85,9 +85,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--system-tokens", "system_tokens", int, "length of the system prompt of conversations", metavar="N"
     ),
-    Option(
-        "--think-time", "think_s", float, "mean pause before the next question, in seconds", metavar="S"
-    ),
+    Option("--think-time", "think_s", float, "mean pause before the next question, in seconds", metavar="S"),
     Option("--prompt-file", "prompt_file", str, "prompts of your own: JSONL or ShareGPT", metavar="FILE"),
     Option(
         "--salt",

@@ -11,7 +11,7 @@ from loadgen.config import Settings
 from loadgen.record import RequestRecord
 from loadgen.store import EventsWriter, JournalWriter, Manifest, RunDir, StoreError, Suite
 from loadgen.store.manifest import FAILED
-from loadgen.users.lane import Lane, cache_note
+from loadgen.users.lane import Lane, cache_note, warm_note
 
 log = logging.getLogger("loadgen")
 
@@ -74,7 +74,8 @@ class Run:
         if self.closed:
             return
         for lane in self.lanes:
-            if self.settings.salt == "on" and (text := cache_note(lane.name, lane.cache)):
+            note = warm_note if self.settings.exchanges > 1 else cache_note
+            if self.settings.salt == "on" and (text := note(lane.name, lane.cache)):
                 self.note(text)
         self.events.append("run_end", state=state)
         self.closed = True

@@ -9,12 +9,14 @@ from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 import logging
 from typing import Any, ClassVar, Protocol
 
+import gevent
 from gevent import GreenletExit
 
-from loadgen.record import CANCELLED, FAILED, RequestRecord
+from loadgen.record import CANCELLED, FAILED, OK, RequestRecord
 from loadgen.users.crew import Crew, Job
 from loadgen.users.lane import Lane
 from loadgen.users.run import Run
+from loadgen.workload.conversation import think_time
 from loadgen.workload.scenarios import Scenario
 
 log = logging.getLogger("loadgen")
@@ -24,6 +26,9 @@ HOST_HINT = "(see Engine)"  # what Locust shows for a host: without one, its web
 
 class Exchange(Protocol):
     """One request and what came back."""
+
+    @property
+    def text(self) -> str: ...
 
     def fill(self, record: RequestRecord, http_error_text: Any = None) -> None: ...
 
@@ -36,6 +41,7 @@ class Client(Protocol):
         path: str,
         body: bytes,
         *,
+        keep_text: bool = False,
         scheduled_mono_ns: int | None = None,
         asked_output_tokens: int | None = None,
     ) -> Exchange: ...
@@ -60,9 +66,10 @@ class LlmUser(User):
     """Sends what the director hands out, one request after the other.
 
     A subclass names its `scenario`, the defaults of its workload. `number` counts the users of a test from
-    0. Request events have the type CHAT or COMPLETION, the name "ENGINE SCENARIO" and the full-precision
-    e2e time. Warm-up requests fire none, so Locust's statistics hold measured requests only; nor does a
-    request that was cut off when its user was stopped, which is neither a success nor a failure.
+    0. Request events have the type CHAT or COMPLETION, the name "ENGINE SCENARIO", with the traffic class
+    where there are some, and the full-precision e2e time. Warm-up requests fire none, so Locust's statistics
+    hold measured requests only; nor does a request that was cut off when its user was stopped, which is
+    neither a success nor a failure.
     """
 
     abstract = True
@@ -87,19 +94,36 @@ class LlmUser(User):
 
     @task
     def request(self) -> None:
-        """One request: Locust calls this again and again."""
+        """One request, or one conversation: Locust calls this again and again."""
         # While it waits for work a user may be stopped at once, as in Locust's own wait(); while it has
         # work, a stop lets it finish.
         self._state = LOCUST_STATE_WAITING
-        job = self.workplace.crew.take(self)
-        self._state = LOCUST_STATE_RUNNING
-        record: RequestRecord | None = None
-        try:
-            record = self._send(job)
-        finally:
-            job.batch.finish(record)
+        job: Job | None = self.workplace.crew.take(self)
+        while job is not None:
+            self._state = LOCUST_STATE_RUNNING
+            batch, record, following = job.batch, None, None
+            try:
+                record, answer = self._send(job)
+                following = batch.follow(job, answer)
+            finally:
+                batch.finish(record)
+            job = following if following is None or self._think(following) else None
 
-    def _send(self, job: Job) -> RequestRecord | None:
+    def _think(self, job: Job) -> bool:
+        """Before the next question; whether it is to be asked."""
+        run = self.workplace.run
+        assert run is not None
+        self._state = LOCUST_STATE_WAITING
+        try:
+            if run.settings.think_s:
+                gevent.sleep(think_time(run.settings.think_s, run.settings.seed, job.prompt.pair))
+        except GreenletExit:
+            job.batch.skip(job)
+            raise
+        return job.batch.begin(job)
+
+    def _send(self, job: Job) -> tuple[RequestRecord, str | None]:
+        """The record, and the answer where a conversation goes on from it."""
         lane = job.batch.lane
         record = self._new_record(job)
         client = self._client(lane)
@@ -108,6 +132,7 @@ class LlmUser(User):
             exchange = client.send(
                 lane.engine.path,
                 job.body,
+                keep_text=bool(job.prompt.follow_ups),
                 scheduled_mono_ns=job.scheduled_mono_ns,
                 asked_output_tokens=job.output_tokens,
             )
@@ -123,7 +148,7 @@ class LlmUser(User):
             raise
         exchange.fill(record, lane.engine.http_error_text)
         self._done(job, record)
-        return record
+        return record, exchange.text if record.outcome == OK and job.prompt.follow_ups else None
 
     def _done(self, job: Job, record: RequestRecord) -> None:
         record.phase = job.batch.record_phase
@@ -142,6 +167,7 @@ class LlmUser(User):
             turn=job.batch.turn,
             block=job.batch.block,
             pair=job.prompt.pair,
+            traffic_class=job.prompt.traffic_class,
             asked_output_tokens=job.output_tokens,
         )
 
@@ -160,12 +186,13 @@ def fire_request(environment: Any, record: RequestRecord, api: str, *, simulated
     if failed:
         said = f": {record.error_text}" if record.error_text else ""
         error = RequestFailed(f"{record.error}{said}"[:300])
+    mark = "(simulated)" if simulated else ""
     time_ms = record.e2e_ms
     if failed or time_ms is None:
         time_ms = record.complete_ms if record.complete_ms is not None else record.e2e_ms
     environment.events.request.fire(
         request_type="CHAT" if api == "chat" else "COMPLETION",
-        name=f"{record.engine} {record.scenario}{' (simulated)' if simulated else ''}",
+        name=" ".join(filter(None, (record.engine, record.scenario, record.traffic_class, mark))),
         response_time=time_ms,
         response_length=record.response_bytes,
         exception=error,

@@ -185,7 +185,8 @@ class WorkerSession:
             gevent.sleep(IDLE_S)
         self._send_rows()
         self._tell_users()
-        self._tell(messages.DONE, {"number": number, "unsent": batch.total - batch.finished})
+        done = {"number": number, "unsent": batch.total - batch.finished, "skipped": batch.skipped}
+        self._tell(messages.DONE, done)
 
     def _on_halt(self, data: Any) -> None:
         self.crew.halt()

@@ -131,7 +131,8 @@ def _cut(
         else:
             kept.append(replace(arrival, offset_s=at_s - start_s))
             if len(kept) == requests:
-                end_s = min(end_s, math.nextafter(at_s, math.inf))  # rows that follow may come before it
+                last_s = start_s + max(a.offset_s for a in kept)
+                end_s = min(end_s, math.nextafter(last_s, math.inf))  # rows that follow may come before it
     kept.sort(key=lambda a: a.offset_s)
     return Trace(name, tuple(kept[:requests]), failed, too_long)
 

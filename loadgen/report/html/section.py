@@ -16,6 +16,7 @@ from loadgen.report.html.timechart import time_chart
 from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, scenario_title
 from loadgen.report.notes import notes
 from loadgen.report.plain import plural
+from loadgen.report.summary import classes
 from loadgen.validity import Level
 
 TITLES = {"ttft_ms": "Time to first token", "tpot_ms": "Time per output token", "e2e_ms": "End to end"}
@@ -33,6 +34,7 @@ def section(digest: Digest, colours: Mapping[str, int], *, folded: bool = False)
         _doubts(digest),
         tag("h3", "Figures"),
         figures_table(summary.engines, colours) if summary.engines else tag("p", "No engine was measured."),
+        _classes(digest, colours),
         objectives_table(digest.checked, colours) if digest.checked and digest.checked.engines else None,
         _compared(digest, colours),
         _distributions(digest, colours, identity),
@@ -112,6 +114,15 @@ def _doubts(digest: Digest) -> Html | None:
     validity = digest.summary.validity
     against = [f for f in validity.findings if f.level > Level.VALID] if validity else []
     return tag("ul", *(finding(f) for f in against), class_="findings") if against else None
+
+
+def _classes(digest: Digest, colours: Mapping[str, int]) -> Html | None:
+    found = classes(digest.summary.engines)
+    if not found:
+        return None
+    about = "Throughput is that of the class's own requests in the whole time of the turns."
+    tables = (join(tag("h4", name), figures_table(of, colours)) for name, of in found.items())
+    return join(tag("h3", "Traffic classes"), tag("p", about, class_="about"), *tables)
 
 
 def _compared(digest: Digest, colours: Mapping[str, int]) -> Html | None:

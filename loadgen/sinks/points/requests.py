@@ -130,15 +130,18 @@ def _times(row: dict[str, Any]) -> list[str]:
 
 def _series(row: dict[str, Any], context: RunContext) -> str:
     get = row.get
-    key = (*map(get, ("engine", "model", "worker", "host", "phase", "outcome", "error")),)
+    key = (*map(get, ("engine", "model", "worker", "host", "phase", "outcome", "error", "traffic_class")),)
     try:
         known = context.series.get(key)
     except TypeError:
         raise RowError("one of its tags is not text") from None
     if known is None:
-        engine, model, worker, host, phase, outcome, error = key
+        engine, model, worker, host, phase, outcome, error, traffic_class = key
         tags = context.load_tags(engine, model, worker, host)
-        known = series("llm_request", {**tags, "phase": phase, "outcome": outcome, "error": error})
+        known = series(
+            "llm_request",
+            {**tags, "phase": phase, "outcome": outcome, "error": error, "class": traffic_class},
+        )
         if len(context.series) >= SERIES_KEPT:
             context.series.clear()
         context.series[key] = known

@@ -31,6 +31,7 @@ LLM_REQUEST = Measurement(
         Tag("phase", "`warmup`, `measure` or `drain`"),
         Tag("outcome", "`ok`, `failed` or `cancelled`"),
         Tag("error", "kind of failure; only where it failed"),
+        Tag("class", "traffic class; only where requests of several kinds are mixed"),
     ),
     fields=(
         Field("headers_ms", "the response's head was complete", "ms"),

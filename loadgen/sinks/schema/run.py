@@ -42,6 +42,7 @@ RUN_SUMMARY = Measurement(
         SCENARIO,
         ENGINE,
         Tag("metric", "`ttft_ms`, `tpot_ms`, `throughput_tokens_per_s`, ...: the summary's names"),
+        Tag("class", "traffic class, for the figures of one; its `scenario` is then `SCENARIO: CLASS`"),
     ),
     fields=(
         Field("value", "p50 of a distribution, else the figure; in the metric's own unit"),

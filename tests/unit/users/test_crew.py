@@ -175,3 +175,64 @@ def test_a_prompts_own_answer_length_wins():
     b.add(Prompt(3, "x", output_tokens=5), 8)
     assert b.jobs[0].body == b"m:3:5"
     assert b.jobs[0].output_tokens == 5
+
+
+def conversation(questions, n=1):
+    b = Batch(lane(), MEASURE, 0, 0)
+    for i in range(n):
+        b.add(Prompt(i * questions, "q", follow_ups=("next",) * (questions - 1)), 8)
+    return b
+
+
+def talk(crew, b, answers):
+    """One user's conversation; the pairs it sent."""
+    user = object()
+    crew.join(user)
+    crew.begin(b, [user], [0])
+    job, sent = crew.take(user), []
+    while job is not None:
+        sent.append(job.prompt.pair)
+        following = b.follow(job, answers.pop(0) if answers else None)
+        b.finish(record())
+        assert b.done.is_set() == (following is None)
+        job = following if following is not None and b.begin(following) else None
+    return sent
+
+
+def test_a_conversation_is_one_job_and_several_requests(crew):
+    b = conversation(3)
+    assert talk(crew, b, ["a", "b", "c"]) == [0, 1, 2]
+    assert (b.total, b.finished, b.skipped, b.complete) == (3, 3, 0, True)
+
+
+def test_without_an_answer_a_conversation_ends_and_the_turn_is_complete(crew):
+    b = conversation(4)
+    assert talk(crew, b, ["a", None]) == [0, 1]
+    assert (b.finished, b.skipped, b.complete) == (2, 2, True)
+
+
+def test_a_user_who_goes_while_it_thinks_leaves_the_rest_unasked(crew):
+    b = conversation(3)
+    user = object()
+    crew.join(user)
+    crew.begin(b, [user], [0])
+    following = b.follow(crew.take(user), "answer")
+    b.finish(record())
+    b.skip(following)
+    assert b.done.is_set()
+    assert (b.finished, b.skipped, b.thinking) == (1, 2, 0)
+
+
+def test_nothing_is_asked_after_a_halt(crew):
+    b = conversation(3)
+    user = object()
+    crew.join(user)
+    crew.begin(b, [user], [0])
+    following = b.follow(crew.take(user), "answer")
+    b.finish(record())
+    b.halt()
+    assert not b.done.is_set()  # its user thinks
+    assert not b.begin(following)
+    assert b.done.is_set()
+    assert not b.complete
+    crew.end(b)

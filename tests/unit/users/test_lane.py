@@ -1,6 +1,6 @@
 import pytest
 
-from loadgen.users.lane import CacheTally, cache_note
+from loadgen.users.lane import CacheTally, cache_note, warm_note
 from loadgen.workload.prompt import Prompt
 from tests.unit.users.fakes import lane
 
@@ -38,3 +38,22 @@ def test_cache_note(case, says):
 def test_counting_by_generation_would_warm_the_cache_so_it_counts_as_no_tokenizer():
     assert lane().count(Prompt(0, "abcd")) == 21
     assert lane(tokens=False).count(Prompt(0, "abcd")) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        (tally([]), None),
+        (
+            tally([0, 40, 35]),
+            "engine a: 50% of its prompt tokens came from the prefix cache, as is wanted here",
+        ),
+        (tally([0, 0]), "nothing came from the prefix cache"),
+        (tally([None]), "unverified"),
+        (tally([None, None], hit=0), "nothing came from the prefix cache"),
+        (tally([None, None], hit=80), "by its own counters 40 tokens a request"),
+    ],
+)
+def test_a_cache_that_is_meant_to_help(case, says):
+    note = warm_note("a", case)
+    assert (note is None) if says is None else says in note

@@ -30,7 +30,7 @@ class FakeClient:
         self.current = None
         self.closed = False
 
-    def send(self, path, body, *, scheduled_mono_ns=None, asked_output_tokens=None):
+    def send(self, path, body, *, keep_text=False, scheduled_mono_ns=None, asked_output_tokens=None):
         self.current = FakeExchange()
         self.place.sent += 1
         try:

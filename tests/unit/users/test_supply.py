@@ -1,0 +1,66 @@
+"""Prompts of several kinds, as a run gets them."""
+
+from collections import Counter
+from itertools import islice
+
+from loadgen.config import Settings
+from loadgen.users.supply import PromptSupply
+from tests.unit.users.fakes import FakeEngine, lane
+
+
+def made(**values):
+    supply = PromptSupply(Settings(**{"turn_requests": 8, "blocks": 2, **values}), "salt")
+    supply.choose([lane()])
+    supply.make_blocks()
+    return supply
+
+
+def test_a_mix_has_the_lengths_and_answers_of_its_classes():
+    supply = made(mix="interactive=3:100/10,long=1:600/20")
+    for block in (0, 1):
+        prompts = supply.block(block)
+        assert Counter((p.traffic_class, p.tokens, p.output_tokens) for p in prompts) == {
+            ("interactive", 100, 10): 6,
+            ("long", 600, 20): 2,
+        }
+    assert [p.pair for b in (0, 1) for p in supply.block(b)] == list(range(16))
+    assert {p.traffic_class for p in islice(supply.warmups(), 8)} == {"interactive", "long"}
+
+
+def test_several_lengths_come_in_order():
+    prompts = made(users=1, prompt_tokens="400,100", turn_requests=2).block(1)
+    assert [(p.tokens, p.traffic_class) for p in prompts] == [
+        (100, "prompt-100"),
+        (100, "prompt-100"),
+        (400, "prompt-400"),
+        (400, "prompt-400"),
+    ]
+
+
+def test_conversations_share_their_system_prompt_and_nothing_else():
+    supply = made(exchanges=4, system_tokens=200, prompt_tokens=60, turn_requests=8)
+    talks = [*supply.block(0), *supply.block(1)]
+    assert [p.pair for p in talks] == [0, 4, 8, 12]
+    systems = {p.messages[0]["content"] for p in [*talks, next(supply.warmups())]}
+    assert len(systems) == 1
+    assert 150 < len(systems.pop()) / 4 < 220
+    questions = [t for p in talks for t in (p.messages[1]["content"], *p.follow_ups)]
+    assert len({q[:9] for q in questions}) == len(questions) == 16
+    assert {len(p.follow_ups) for p in talks} == {3}
+    assert next(supply.warmups()).follow_ups == ()
+
+
+def test_conversations_without_a_system_prompt_begin_with_the_question():
+    assert [m["role"] for m in made(exchanges=2).block(0)[0].messages] == ["user"]
+
+
+def test_plain_prompts_have_no_class():
+    prompts = made(prompt_tokens=80).block(0)
+    assert {(p.tokens, p.traffic_class, p.output_tokens) for p in prompts} == {(80, None, None)}
+
+
+def test_an_engine_without_tokenizer_says_that_lengths_are_rough():
+    supply = PromptSupply(Settings(mix="long=1:600/20"), "salt")
+    supply.choose([lane(tokens=False)])
+    assert "about as long as asked" in supply.caveat
+    assert FakeEngine().counting == "tokenizer"
