@@ -14,7 +14,8 @@ class CacheTally:
 
     `limit` is as many as may honestly be there: chat template and salt (None: not known). `reported` counts
     requests whose usage told their cached tokens, `over` those of them beyond the limit, `most` the largest
-    number; `cached` and `prompt` are the tokens of those that told. `hit` sums the server's own counters over the measured turns (None: it has none).
+    number; `cached` and `prompt` are the tokens of those that told. `hit` sums the server's own counters
+    over the measured turns (None: it has none).
     """
 
     limit: int | None = None

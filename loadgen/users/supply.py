@@ -55,7 +55,7 @@ class PromptSupply:
         self._maker = maker
         self.facts.update(target=self._settings.prompt_tokens, exact=bool(maker.exact))
         if self._settings.exchanges > 1:
-            self._system = maker.make_rough("system", self._settings.system_tokens).text
+            self._system = maker.make_text("system", self._settings.system_tokens)
             self.facts["exact"] = False
         self.facts["counted_by"] = lane.name if maker.exact else None
 
@@ -158,7 +158,7 @@ class PromptSupply:
         """A conversation's first request and its further questions, all of them texts of their own. Their
         lengths are near the ones asked for, and the same for every engine: answers come between them."""
         s = self._settings
-        texts = [maker.make_rough(f"{label}/{n}", s.prompt_tokens).text for n in range(s.exchanges)]
+        texts = [maker.make_text(f"{label}/{n}", s.prompt_tokens) for n in range(s.exchanges)]
         messages: list[dict[str, Any]] = [{"role": "user", "content": texts[0]}]
         if s.system_tokens:
             messages.insert(0, {"role": "system", "content": self._system})

@@ -13,8 +13,9 @@ class Prompt:
     `pair` numbers the prompt within a run: requests of different engines with the same pair got the same
     text. `tokens` is the exact length as the server counts it, chat template included, where it was counted.
     `messages` is set for conversations from prompt files; without it the prompt is one user message with
-    `text`. `output_tokens` overrides the run's answer length for this prompt. `follow_ups` are the user's further
-    messages of a conversation, each sent after the answer to the one before.
+    `text`. `output_tokens` overrides the run's answer length for this prompt. `traffic_class` is
+    its kind where several are mixed. `follow_ups` are the user's further messages of a conversation, each
+    sent after the answer to the one before.
     """
 
     pair: int

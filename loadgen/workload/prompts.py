@@ -105,6 +105,11 @@ class PromptMaker:
         room = self._room((self.target if target is None else target) - least)
         return Prompt(-1, _take(next(self._salts), source, room))
 
+    def make_text(self, label: str, tokens: int) -> str:
+        """Text of about so many tokens in itself, template not counted, without a call."""
+        source = itertools.chain(_OPENING, words(f"{self._seed}/{label}"))
+        return _take(next(self._salts), source, self._room(tokens - _SALT_CHARS))
+
     def _ask(self, prompt: Prompt) -> int | None:
         self.counts += 1
         return self._count(prompt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 import pytest
 
@@ -69,8 +70,8 @@ def test_conversations_grow_and_find_their_beginning_in_the_cache(runs, both, pr
             talk = [mine[start + n] for n in range(3)]
             assert len({(r["user"], r["worker"]) for r in talk}) == 1
             lengths = [r["prompt_tokens"] for r in talk]
-            assert all(late - early > 40 for early, late in zip(lengths, lengths[1:], strict=False))
-            for before, after in zip(talk, talk[1:], strict=False):
+            assert all(late - early > 40 for early, late in pairwise(lengths))
+            for before, after in pairwise(talk):
                 gap_ms = (after["sent_ns"] - before["sent_ns"]) / 1e6 - before["complete_ms"]
                 assert gap_ms > 9.9
     # llama.cpp reports what it found: later turns find all that was said before.

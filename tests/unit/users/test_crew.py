@@ -177,6 +177,13 @@ def test_a_prompts_own_answer_length_wins():
     assert b.jobs[0].output_tokens == 5
 
 
+class Idle:
+    """A user whose part the test plays."""
+
+    def __init__(self):
+        self.greenlet = gevent.spawn(int)
+
+
 def conversation(questions, n=1):
     b = Batch(lane(), MEASURE, 0, 0)
     for i in range(n):
@@ -186,7 +193,7 @@ def conversation(questions, n=1):
 
 def talk(crew, b, answers):
     """One user's conversation; the pairs it sent."""
-    user = object()
+    user = Idle()
     crew.join(user)
     crew.begin(b, [user], [0])
     job, sent = crew.take(user), []
@@ -213,7 +220,7 @@ def test_without_an_answer_a_conversation_ends_and_the_turn_is_complete(crew):
 
 def test_a_user_who_goes_while_it_thinks_leaves_the_rest_unasked(crew):
     b = conversation(3)
-    user = object()
+    user = Idle()
     crew.join(user)
     crew.begin(b, [user], [0])
     following = b.follow(crew.take(user), "answer")
@@ -225,7 +232,7 @@ def test_a_user_who_goes_while_it_thinks_leaves_the_rest_unasked(crew):
 
 def test_nothing_is_asked_after_a_halt(crew):
     b = conversation(3)
-    user = object()
+    user = Idle()
     crew.join(user)
     crew.begin(b, [user], [0])
     following = b.follow(crew.take(user), "answer")

@@ -46,7 +46,7 @@ def test_counting_by_generation_would_warm_the_cache_so_it_counts_as_no_tokenize
         (tally([]), None),
         (
             tally([0, 40, 35]),
-            "engine a: 50% of its prompt tokens came from the prefix cache, as is wanted here",
+            "engine a: 50% of its prompt tokens came from the prefix cache, as is",
         ),
         (tally([0, 0]), "nothing came from the prefix cache"),
         (tally([None]), "unverified"),
