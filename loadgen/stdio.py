@@ -19,3 +19,8 @@ def make_usable() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (as long as we live)
         elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
+
+
+def nobody_reads() -> None:
+    """The pipe behind standard output is closed: Python's own flush at exit must not meet it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 
@@ -119,9 +118,12 @@ def _run(command: str, argv: list[str]) -> int:
         print(f"loadgen {command}: {e}", file=sys.stderr)
         return usage
     except BrokenPipeError:
-        # `loadgen engines | head`: nobody reads on. Python's flush at exit must not meet the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stdio.nobody_reads()  # `loadgen engines | head`
         return exitcodes.OK
+    except OSError as e:  # standard output is a file on a full disk, say
+        what = f"{e.filename}: {e.strerror}" if e.filename else f"the output cannot be written: {e.strerror}"
+        print(f"loadgen {command}: {what}", file=sys.stderr)
+        return usage if usage != exitcodes.USAGE else exitcodes.FAILED
 
 
 def _refuse_empty(argv: Sequence[str]) -> None:

@@ -6,13 +6,18 @@ import argparse
 import json
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from loadgen import exitcodes
+from loadgen import exitcodes, stdio
 from loadgen.config import ConfigError, load_settings
 from loadgen.plain import clean
 from loadgen.slo.objectives import parse_slo
 from loadgen.slo.presets import MEANINGS, PRESETS
+
+if TYPE_CHECKING:
+    from loadgen.slo.check import CheckedRun
 
 HELP = "does a run meet its objectives? An exit code for CI"
 USAGE = exitcodes.CANNOT_CHECK
@@ -84,7 +89,7 @@ def execute(args: argparse.Namespace) -> int:
     """The answer as an exit code. Raises ConfigError of objectives, engines or runs that can't be used."""
     try:
         return _answer(args)
-    except (ConfigError, BrokenPipeError):
+    except (ConfigError, OSError):
         raise
     except Exception:  # Python would end with 1, and a gate must not take our mistake for an answer
         traceback.print_exc()
@@ -114,14 +119,20 @@ def _answer(args: argparse.Namespace) -> int:
         if not any(name in c.engines for c in checked):
             raise ConfigError(f"{clean(target.name)} has no engine {clean(name)!r}")
     answer = worst(checked)
+    try:
+        _print(args, checked, answer)
+    except BrokenPipeError:
+        stdio.nobody_reads()  # `loadgen check | head`: the exit code is the answer all the same
+    codes = {MET: exitcodes.MET, NOT_MET: exitcodes.NOT_MET}
+    return codes.get(answer, exitcodes.NOT_DECIDABLE)
+
+
+def _print(args: argparse.Namespace, checked: Sequence[CheckedRun], answer: str) -> None:
     if args.json:
         print(json.dumps({"answer": answer, "runs": [c.to_dict() for c in checked]}, indent=2))
     else:
-        from rich.console import Console
-
+        from loadgen.screen import Console
         from loadgen.slo.screen import print_checked
 
         print_checked(checked, answer, Console())
     sys.stdout.flush()
-    codes = {MET: exitcodes.MET, NOT_MET: exitcodes.NOT_MET}
-    return codes.get(answer, exitcodes.NOT_DECIDABLE)

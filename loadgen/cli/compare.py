@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from pathlib import Path
 from typing import TypeVar
 
-from rich.console import Console
-
 from loadgen import exitcodes
 from loadgen.cli import values
 from loadgen.config import ConfigError, load_settings
 from loadgen.report.plain import clean
+from loadgen.screen import Console
 from loadgen.store import StoreError, resolve
 
 T = TypeVar("T")
@@ -142,8 +140,7 @@ def execute(args: argparse.Namespace) -> int:
     except (StoreError, ConfigError) as e:
         return _fail(str(e))
     except BrokenPipeError:
-        # `loadgen compare | head`: nobody reads on. Python's flush at exit must not meet the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
     except OSError as e:
         return _fail(f"the comparison cannot be written: {e.strerror or e}")
     return exitcodes.OK

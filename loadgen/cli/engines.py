@@ -6,7 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +13,7 @@ from loadgen import exitcodes
 from loadgen.config import EngineSpec, Settings, load_settings
 from loadgen.engines import EngineError, EngineInfo, make_engine
 from loadgen.engines.errors import clean
+from loadgen.screen import Console
 
 WIDE = 1000  # for pipes and files: nothing is folded
 COLUMNS = ("name", "kind", "url", "server", "version", "model", "context", "slots", "simulated")

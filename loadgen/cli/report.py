@@ -82,10 +82,14 @@ def execute(args: argparse.Namespace) -> int:
         if path.is_dir():
             raise StoreError(f"{path} is a directory: name a file in it")
         size = write_html(targets, path, baseline=args.baseline, gpu_hour=args.gpu_hour, slo=slo)
-    except (StoreError, OSError) as e:
+    except StoreError as e:
         print(f"loadgen report: {clean(e, 1000)}", file=sys.stderr)
         return exitcodes.FAILED
-    print(f"wrote {path} ({size / 1e6:.1f} MB)")
+    except OSError as e:
+        print(f"loadgen report: {clean(e.filename or path, 500)}: {e.strerror or e}", file=sys.stderr)
+        return exitcodes.FAILED
+    # Of /dev/stdout, the page is there and nothing else.
+    print(f"wrote {path} ({size / 1e6:.1f} MB)", file=sys.stdout if path.is_file() else sys.stderr)
     return exitcodes.OK
 
 

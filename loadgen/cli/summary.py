@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from loadgen import exitcodes
@@ -16,6 +14,7 @@ from loadgen.config import ConfigError, load_settings
 from loadgen.report import summarise, to_json, write_summary
 from loadgen.report.plain import clean
 from loadgen.report.terminal import print_summaries
+from loadgen.screen import Console
 from loadgen.store import RunDir, StoreError, Suite, resolve
 
 HELP = "print the figures of a run or suite"
@@ -66,8 +65,7 @@ def run(args: argparse.Namespace) -> int:
         Console(stderr=True, soft_wrap=True).print(Text(f"loadgen summary: {clean(e, 1000)}"))
         return exitcodes.FAILED
     except BrokenPipeError:
-        # `loadgen summary | head`: nobody reads on. Python's own flush at exit must not meet the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
     except OSError as e:
         print(f"loadgen summary: the figures cannot be printed: {e.strerror or e}", file=sys.stderr)
         return exitcodes.FAILED

@@ -13,13 +13,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from loadgen import exitcodes
 from loadgen.cli.relay import Relay
 from loadgen.cli.run import for_locust, locustfile
 from loadgen.config import ConfigError, Settings
 from loadgen.plain import clean, plural
+from loadgen.screen import Console
 from loadgen.slo import parse_slo
 from loadgen.store import StoreError, Suite
 from loadgen.sweep.arguments import (

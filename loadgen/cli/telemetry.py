@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from loadgen import exitcodes
 from loadgen.config import ConfigError, Settings, load_settings
 from loadgen.plain import clean
+from loadgen.screen import Console
 from loadgen.store import StoreError
 from loadgen.store.manifest import host_facts
 from loadgen.telemetry.agent import AgentServer, RowBuffer

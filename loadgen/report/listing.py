@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from loadgen.plain import clean, number
 from loadgen.report.overview import overview
+from loadgen.screen import Console
 from loadgen.store.inventory import Entry, Listed
 from loadgen.store.manifest import RUNNING
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from loadgen import stdio
+from loadgen.screen import Console
 from loadgen.store import StoreError
 from loadgen.users.run import SUITE_ENV, Run
 
@@ -33,6 +33,8 @@ def show_result(run: Run) -> Sequence[RunSummary]:
         try:
             print_summaries(summaries, Console())
         except OSError as e:  # nobody reads on, or standard output is a file on a full disk
+            if isinstance(e, BrokenPipeError):
+                stdio.nobody_reads()
             log.error("the result cannot be printed (%s)", e.strerror or e)
         write_summary(run.dir)
         if find_spec("pyarrow") is not None:

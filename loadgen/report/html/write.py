@@ -36,9 +36,12 @@ def write_html(
     gpu_hour: float | None = None,
     slo: Slo | None = None,
 ) -> int:
-    """Write the page in one step; its size in bytes. Raises StoreError."""
+    """Write the page in one step; its size in bytes. Raises StoreError, OSError."""
     text = html_report(targets, baseline=baseline, gpu_hour=gpu_hour, slo=slo)
-    write_atomically(path, text)
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing that may be replaced by a file
+        path.write_text(text, encoding="utf-8")
+    else:
+        write_atomically(path.resolve(), text)  # of a link, the file behind it
     return len(text.encode())
 
 

@@ -92,3 +92,16 @@ def test_objectives(capsys: Capture) -> None:
     assert "goodput&gt;0.9" in text
     assert main(["report", "--slo", "nope<1"]) == 2
     assert "there is no figure 'nope'" in capsys.readouterr().err
+
+
+def test_a_link_stays_one_and_a_device_is_no_file_to_replace(capsys: Capture) -> None:
+    small("runs")
+    Path("real.html").write_text("old")
+    Path("link.html").symlink_to("real.html")
+    assert main(["report", "-o", "link.html"]) == 0
+    assert Path("link.html").is_symlink()
+    assert Path("real.html").read_text(encoding="utf-8").startswith("<!doctype")
+    assert main(["report", "-o", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+    assert main(["report", "-o", "/dev/full"]) == 1
+    assert capsys.readouterr().err.endswith("loadgen report: /dev/full: No space left on device\n")
