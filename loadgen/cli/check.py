@@ -100,12 +100,13 @@ def _answer(args: argparse.Namespace) -> int:
     slo = parse_slo(args.slo)
 
     from loadgen.slo.check import check_run, worst
-    from loadgen.slo.judge import MET, NOT_MET
+    from loadgen.slo.judge import MET, NOT_DECIDABLE, NOT_MET
     from loadgen.store import StoreError, Suite, resolve
 
     try:
         target = resolve(args.run, args.runs_dir or load_settings().runs_dir)
         runs = target.runs() if isinstance(target, Suite) else [target]
+        gone = target.missing() if isinstance(target, Suite) and not args.scenario else []
         checked = [check_run(run, slo, engines=args.engine or (), strict=args.strict) for run in runs]
     except StoreError as e:
         raise ConfigError(clean(e, 1000)) from None
@@ -119,17 +120,25 @@ def _answer(args: argparse.Namespace) -> int:
         if not any(name in c.engines for c in checked):
             raise ConfigError(f"{clean(target.name)} has no engine {clean(name)!r}")
     answer = worst(checked)
+    if gone and answer == MET:  # of what is not there nothing is known
+        answer = NOT_DECIDABLE
     try:
-        _print(args, checked, answer)
+        _print(args, checked, answer, gone)
     except BrokenPipeError:
         stdio.nobody_reads()  # `loadgen check | head`: the exit code is the answer all the same
     codes = {MET: exitcodes.MET, NOT_MET: exitcodes.NOT_MET}
     return codes.get(answer, exitcodes.NOT_DECIDABLE)
 
 
-def _print(args: argparse.Namespace, checked: Sequence[CheckedRun], answer: str) -> None:
+def _print(args: argparse.Namespace, checked: Sequence[CheckedRun], answer: str, gone: Sequence[str]) -> None:
+    for name in gone:
+        print(
+            f"loadgen check: the suite's run {clean(name)} is gone, so nothing is known of it",
+            file=sys.stderr,
+        )
     if args.json:
-        print(json.dumps({"answer": answer, "runs": [c.to_dict() for c in checked]}, indent=2))
+        out = {"answer": answer, "runs": [c.to_dict() for c in checked], "missing": list(gone)}
+        print(json.dumps(out, indent=2))
     else:
         from loadgen.screen import Console
         from loadgen.slo.screen import print_checked

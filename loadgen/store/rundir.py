@@ -157,6 +157,10 @@ class Suite:
         """Its runs in order; a listed run whose directory is gone is left out."""
         return [RunDir(self.path / n) for n in self._read()["runs"] if is_run(self.path / n)]
 
+    def missing(self) -> list[str]:
+        """Names of listed runs whose directories are gone."""
+        return [n for n in self._read()["runs"] if not is_run(self.path / n)]
+
     def _read(self) -> dict[str, Any]:
         file = self.path / SUITE
         try:

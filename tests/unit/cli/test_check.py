@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,19 @@ def test_suites_engines_and_json(capsys: Capture) -> None:
     assert (one["objective"], one["answer"], one["value"]) == ("ttft_p95<500ms", "not met", 700.0)
     assert run("--slo", "interactive", "--scenario", "single_user") == exitcodes.MET
     assert run("--slo", "interactive", "--engine", "b", "--scenario", "concurrency") == exitcodes.NOT_MET
+
+
+def test_a_run_of_a_suite_that_is_gone_is_not_met(capsys: Capture) -> None:
+    suite = Suite.create(Path("runs"))
+    slow_run(Path("runs"), QUICK, suite=suite, scenario="single_user")
+    lost = slow_run(Path("runs"), QUICK, suite=suite, scenario="concurrency")
+    assert run("--slo", "interactive") == exitcodes.MET
+    shutil.rmtree(lost.path)
+    assert run("--slo", "interactive", "--json") == exitcodes.NOT_DECIDABLE
+    captured = capsys.readouterr()
+    assert f"the suite's run {lost.name} is gone" in captured.err
+    assert f'"missing": [\n    "{lost.name}"' in captured.out
+    assert run("--slo", "interactive", "--scenario", "single_user") == exitcodes.MET
 
 
 def test_a_simulated_engine_is_called_so(capsys: Capture) -> None:
