@@ -32,6 +32,12 @@ class Side:
     def of(cls, name: str, engine: EngineData) -> Side:
         return cls(name, engine_blocks(engine), engine_samples(engine))
 
+    def of_requests(self) -> Side:
+        """Without what a whole turn has. Of one traffic class, throughput says nothing: its share of the
+        requests is given, so it is as much more or less as that of all of them."""
+        own = {f.name for f in OF_REQUESTS}
+        return replace(self, values={name: of for name, of in self.values.items() if name in own})
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

@@ -38,10 +38,17 @@ class EngineFacts:
     users: int | None = None
     prompt_tokens: float | None = None
     throughput: float | None = None
+    traffic_class: str = ""
     gpus: int | None = None
     gpus_source: str = ""
     memory: dict[str, Any] = field(default_factory=dict)
     energy: dict[str, Any] = field(default_factory=dict)
+
+    def of_class(self, traffic_class: str, figures: Mapping[str, Any]) -> EngineFacts:
+        """Of the requests of one traffic class, whose `figures` these are."""
+        counts = figures["counts"]
+        mean = counts["prompt_tokens"] / counts["ok"] if counts["prompt_tokens"] else None
+        return EngineFacts(users=self.users, prompt_tokens=mean, traffic_class=traffic_class)
 
 
 def engine_facts(

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.compare.engines import Side
+from loadgen.compare.facts import EngineFacts
 from loadgen.report.judge import judge
 from loadgen.report.load import RunData, load_run
-from loadgen.report.summary import RunSummary, summarise_data
+from loadgen.report.summary import RunSummary, classes, summarise_data
 from loadgen.store import Manifest, RunDir
 from loadgen.validity.finding import Validity
 
@@ -22,7 +23,7 @@ Look = Callable[[RunDir, RunData, RunSummary], Mapping[str, Any]]
 @dataclass
 class Part:
     """A run as it is compared. `seen` is what the caller's `look` saw of each engine; `names` what engines
-    are called here, by their own names."""
+    are called here, by their own names; `classes` are parts of their own, a traffic class each."""
 
     name: str
     scenario: str
@@ -34,6 +35,7 @@ class Part:
     infos: dict[str, dict[str, Any]]
     seen: dict[str, Any] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, Part] = field(default_factory=dict)
 
     @classmethod
     def read(cls, run: RunDir, look: Look | None = None) -> Part:
@@ -41,7 +43,7 @@ class Part:
         data = load_run(run)
         summary = summarise_data(data)
         summary.validity = validity = judge(run, data, summary)
-        return cls(
+        part = cls(
             name=data.name,
             scenario=data.scenario,
             manifest=data.manifest,
@@ -52,17 +54,37 @@ class Part:
             infos={str(info.get("name")): info for info in summary.infos},
             seen=dict(look(run, data, summary)) if look else {},
         )
+        for name, figures in classes(summary.engines).items():
+            part.classes[name] = part._of_class(name, data.of_class(name), figures)
+        return part
+
+    def _of_class(self, traffic_class: str, data: RunData, figures: dict[str, dict[str, Any]]) -> Part:
+        """Memory is that of the whole run, and not told again."""
+        facts = {name: saw for name, saw in self.seen.items() if isinstance(saw, EngineFacts)}
+        return replace(
+            self,
+            scenario=data.scenario,
+            sides={name: Side.of(name, data.engines[name]).of_requests() for name in figures},
+            figures=figures,
+            seen={
+                name: saw.of_class(traffic_class, figures[name])
+                for name, saw in facts.items()
+                if name in figures
+            },
+            classes={},
+        )
 
     def renamed(self, names: Mapping[str, str]) -> Part:
         """The same run, its engines called differently."""
         return replace(
             self,
             names=dict(names),
+            classes={n: p.renamed({k: names[k] for k in p.sides}) for n, p in self.classes.items()},
             sides={names[n]: Side(names[n], s.values, s.samples) for n, s in self.sides.items()},
             figures={names[n]: of for n, of in self.figures.items()},
             infos={names.get(n, n): info for n, info in self.infos.items()},
             seen={names.get(n, n): saw for n, saw in self.seen.items()},
-            simulated=[names[n] for n in self.simulated],
+            simulated=[names[n] for n in self.simulated if n in names],
         )
 
 

@@ -30,7 +30,8 @@ def compare_target(
     look: Look | None = None,
     read: Reader | None = None,
 ) -> list[RunComparison]:
-    """One comparison a scenario: of a run or a suite, or of two of them made apart. Raises StoreError.
+    """One comparison a scenario, and one for each traffic class of a run that has several: of a run or a
+    suite, or of two of them made apart. Raises StoreError.
 
     Where a suite is in it, runs of the same scenario are compared; two runs are compared whatever they are.
     `look` is what else is wanted of each run; a `read` of one's own, which has such a look, may have read
@@ -38,16 +39,46 @@ def compare_target(
     """
     read = read or Reader(look)
     if isinstance(a, RunDir) and b is None:
-        return [compare_run(a, baseline=baseline, margin=margin, read=read)]
+        return [
+            compare_run(a, baseline=baseline, margin=margin, read=read),
+            *_classes(read(a), baseline, margin),
+        ]
     if b is None:
-        return list(compare_each(_runs(a), baseline=baseline, margin=margin, read=read))
+        runs = _runs(a)
+        whole = compare_each(runs, baseline=baseline, margin=margin, read=read)
+        each = zip(runs, whole, strict=False)
+        found = [c for run, one in each for c in (one, *_classes(read(run), baseline, margin))]
+        list(whole)  # nobody has the baseline, perhaps
+        return found
     if isinstance(a, RunDir) and isinstance(b, RunDir):
-        return [compare_runs(a, b, baseline=baseline, margin=margin, read=read)]
+        return _made_apart(a, b, baseline, margin, read)
     second = {_scenario(run): run for run in reversed(_runs(b))}
     pairs = [(run, second[_scenario(run)]) for run in _runs(a) if _scenario(run) in second]
     if not pairs:
         raise NothingShared(f"{a.name} and {b.name} have no scenario in common")
-    return [compare_runs(x, y, baseline=baseline, margin=margin, read=read) for x, y in pairs]
+    return [one for x, y in pairs for one in _made_apart(x, y, baseline, margin, read)]
+
+
+def _classes(part: Part, baseline: str | None, margin: float) -> list[RunComparison]:
+    """The engines of one run by traffic class; a class that one of them lacks has the others."""
+    return [
+        _of_part(one, baseline if baseline in one.sides else None, margin) for one in part.classes.values()
+    ]
+
+
+def _made_apart(
+    a: RunDir, b: RunDir, baseline: str | None, margin: float, read: Reader
+) -> list[RunComparison]:
+    """Two runs, and the traffic classes that both have."""
+    before, after = read(a), read(b)
+    return [
+        _of_parts(before, after, baseline, margin),
+        *(
+            _of_parts(one, after.classes[name], baseline, margin)
+            for name, one in before.classes.items()
+            if name in after.classes
+        ),
+    ]
 
 
 def compare_each(
@@ -73,7 +104,10 @@ def compare_run(
     read: Reader | None = None,
 ) -> RunComparison:
     """The engines of one run against the `baseline`, else against the first. Raises StoreError."""
-    part = (read or Reader(look))(run)
+    return _of_part((read or Reader(look))(run), baseline, margin)
+
+
+def _of_part(part: Part, baseline: str | None, margin: float) -> RunComparison:
     names = list(part.sides)
     if baseline is not None and baseline not in names:
         raise StoreError(f"{part.name} has no engine {baseline!r}; it has {', '.join(names) or 'none'}")
@@ -115,7 +149,11 @@ def compare_runs(
     the other run is compared with the baseline: by default the first engine of `a`.
     """
     read = read or Reader(look)
-    before, after = _called_apart(read(a), read(b))
+    return _of_parts(read(a), read(b), baseline, margin)
+
+
+def _of_parts(a: Part, b: Part, baseline: str | None, margin: float) -> RunComparison:
+    before, after = _called_apart(a, b)
     named = _pairs(before, after, baseline)
     pairs = [(mine.sides[mine.names[x]], base.sides[base.names[y]]) for (mine, x), (base, y) in named]
     pairing = pairing_of(before.manifest, after.manifest)

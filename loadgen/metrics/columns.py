@@ -67,6 +67,23 @@ class Columns:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def picked(self, rows: Bools) -> Columns:
+        """The rows of the mask alone."""
+        counts = np.diff(self.starts)
+        events = np.repeat(rows, counts)
+        return Columns(
+            number={name: values[rows] for name, values in self.number.items()},
+            whole={name: values[rows] for name, values in self.whole.items()},
+            word={name: values[rows] for name, values in self.word.items()},
+            flag={name: values[rows] for name, values in self.flag.items()},
+            scheduled_lag_ms=self.scheduled_lag_ms[rows],
+            tokens=self.tokens[rows],
+            event_tokens_known=self.event_tokens_known[rows],
+            starts=np.concatenate(([0], np.cumsum(counts[rows]))),
+            event_us=self.event_us[events],
+            event_tokens=self.event_tokens[events],
+        )
+
     def gone_ms(self) -> Floats:
         """From `sent` until the request had left the system: the end of its response (`complete_ms`); where
         that is missing, the last that was seen of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loadgen.metrics.columns import ColumnBuilder, Columns
@@ -43,6 +43,15 @@ class RunData:
     warnings: list[str] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     gpus: list[GpuTrack] = field(default_factory=list)
+
+    def of_class(self, traffic_class: str) -> RunData:
+        """The requests of one traffic class alone, as a run of its own: turns are the same, energy is not
+        known by class."""
+        engines = {}
+        for name, engine in self.engines.items():
+            columns = engine.columns.picked(engine.columns.word["traffic_class"] == traffic_class)
+            engines[name] = EngineData(columns, engine.turns, engine.examples)
+        return replace(self, scenario=f"{self.scenario}: {traffic_class}", engines=engines)
 
 
 def load_run(run: RunDir) -> RunData:

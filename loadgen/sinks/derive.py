@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from loadgen.compare.memory import NUMBERS
 from loadgen.metrics.seconds import LONGEST_S, SECOND_NS
 from loadgen.report.judge import judge
 from loadgen.report.load import RunData, load_run
-from loadgen.report.summary import summarise_data
+from loadgen.report.summary import classes, summarise_data
 from loadgen.sinks.context import RunContext
 from loadgen.sinks.derive_summary import summary_rows
 from loadgen.sinks.derive_windows import aligned_rows, window_rows
@@ -57,8 +58,14 @@ def _lines(run: RunDir, data: RunData) -> Iterator[bytes]:
     start_ns = start_of(data)
     summary = summarise_data(data)
     tags = {"run": context.run, "scenario": context.scenario or data.scenario}
-    for name, metric, fields in summary_rows(data, summary, judge(run, data, summary)):
+    validity = judge(run, data, summary)
+    for name, metric, fields in summary_rows(data, summary, validity):
         yield _point("run_summary", start_ns, {**tags, "engine": name, "metric": metric}, fields)
+    for traffic_class, engines in classes(summary.engines).items():
+        own = {**tags, "scenario": f"{tags['scenario']}: {traffic_class}", "class": traffic_class}
+        part = data.of_class(traffic_class), replace(summary, engines=engines)
+        for name, metric, fields in summary_rows(*part, validity):
+            yield _point("run_summary", start_ns, {**own, "engine": name, "metric": metric}, fields)
     for name, facts in engine_facts(run, data, summary).items():
         if sizes := _sizes(facts.memory):
             yield _point("engine_memory", start_ns, {**tags, "engine": name}, sizes)

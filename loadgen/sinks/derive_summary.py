@@ -63,8 +63,9 @@ def _values(figures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _comparisons(data: RunData, summary: RunSummary, validity: Validity) -> dict[tuple[str, str], Comparison]:
     """By engine and figure: every engine against the first, and the first against the second."""
     found: dict[tuple[str, str], Comparison] = {}
+    sides = [Side.of(name, engine) for name, engine in data.engines.items() if name in summary.engines]
     for comparison in compare_engines(
-        [Side.of(name, engine) for name, engine in data.engines.items()],
+        sides,
         void=validity.level == Level.VOID,
         simulated=summary.simulated,
     ):
