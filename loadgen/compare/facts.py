@@ -38,11 +38,11 @@ class EngineFacts:
     users: int | None = None
     prompt_tokens: float | None = None
     throughput: float | None = None
-    traffic_class: str = ""
     gpus: int | None = None
     gpus_source: str = ""
     memory: dict[str, Any] = field(default_factory=dict)
     energy: dict[str, Any] = field(default_factory=dict)
+    traffic_class: str = ""
 
     def of_class(self, traffic_class: str, figures: Mapping[str, Any]) -> EngineFacts:
         """Of the requests of one traffic class, whose `figures` these are."""
