@@ -28,6 +28,7 @@ from loadgen.sweep.figures import point_of
 from loadgen.sweep.outcome import outcome, sentences
 from loadgen.sweep.plan import Plan
 from loadgen.sweep.point import Point
+from loadgen.sweep.shape import check_shape
 
 FILE = "sweep.json"
 FORMAT = 1
@@ -89,7 +90,7 @@ class Sweep:
     def sentences(self, engine: str) -> list[str]:
         """What was found of an engine, and whether it stayed the same server."""
         points, figures = self.points(engine), self.figures(engine)
-        out = sentences(engine, self.plan, points, figures, " and ".join(self.slo))
+        out = sentences(engine, self.plan, points, figures, clean(" and ".join(self.slo), 200))
         servers = list(dict.fromkeys(clean(f["server"], 80) for f in figures.values() if f.get("server")))
         if len(servers) > 1:
             out.append(
@@ -152,13 +153,16 @@ class Sweep:
             raise StoreError(f"{path} is damaged: {e}") from None
         try:
             return cls._from(data)
-        except (KeyError, TypeError, ValueError, AttributeError) as e:
-            raise StoreError(f"{path} is damaged, or of another version of loadgen: {e!r}") from None
+        except KeyError as e:
+            raise StoreError(f"{path} is damaged, or of another version of loadgen: no {e}") from None
+        except (TypeError, ValueError, AttributeError) as e:
+            raise StoreError(f"{path} is damaged, or of another version of loadgen: {e}") from None
 
     @classmethod
     def _from(cls, data: Mapping[str, Any]) -> Sweep:
         if data["format"] != FORMAT or data["variable"] != USERS:
             raise ValueError(f"format {data['format']}, a sweep of {data['variable']}")
+        check_shape(data)
         plan = Plan(
             tuple(data["loads"]),
             margin=data["margin"],

@@ -23,7 +23,7 @@ COLUMNS = ("users", "tok/s", "gain", "TTFT p50", "p95", "TPOT p50", "p95", "e2e 
 
 def print_sweep(sweep: Sweep, console: Console) -> None:
     """Each engine's table, the curves, and what was found."""
-    state = "" if sweep.state == "complete" else f" · {sweep.state}"
+    state = "" if sweep.state == "complete" else f" · {clean(sweep.state, 20)}"
     console.print(Text(f"sweep of {clean(sweep.workload)} · {clean(sweep.name)}{state}", style="bold"))
     if not sweep.steps:
         console.print(Text("no step was made"))

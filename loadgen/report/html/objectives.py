@@ -68,7 +68,9 @@ def objectives_table(checked: CheckedRun, colours: Colours) -> Html:
     notes = [checked.cut] if checked.cut else []
     if not checked.believed:
         notes.append(f"The run is {checked.validity.level.word}, so it decides nothing: {checked.answer}.")
-    table = tag("table", tag("caption", BASIS), tag("thead", head), tag("tbody", *rows), class_="figures")
+    table = tag(
+        "table", tag("caption", BASIS), tag("thead", head), tag("tbody", *rows), class_="figures asked"
+    )
     return join(
         tag("h3", "Objectives ", mark(checked.answer)),
         tag("div", table, class_="scroll"),

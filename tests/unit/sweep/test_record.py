@@ -45,6 +45,16 @@ def break_it(**changes: Any) -> str:
     return json.dumps({**sweep({1: figures()}).to_dict(), **changes})
 
 
+def step(**changes: Any) -> dict[str, Any]:
+    made = {"load": 1, "run": "r", "searching": False, "seconds": 1.0, "engines": {"a": figures()}}
+    return made | changes
+
+
+def test_that_step_is_read(tmp_path: Path) -> None:
+    (tmp_path / "sweep.json").write_text(break_it(steps=[step()]))
+    assert Sweep.read(tmp_path).steps[0].run == "r"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -55,6 +65,10 @@ def break_it(**changes: Any) -> str:
         break_it(variable="rate"),
         break_it(loads=[4, 2]),
         break_it(steps=[{"load": 1}]),
+        break_it(slo=[1]),
+        break_it(steps=[step(load=-1)]),
+        break_it(steps=[step(engines={"a": {**figures(), "ttft_ms": None}})]),
+        break_it(steps=[step(engines={"a": {**figures(), "findings": [1]}})]),
         break_it(steps=[{"load": 1, "run": "r", "searching": False, "seconds": 1, "engines": {"a": {}}}]),
     ],
 )
