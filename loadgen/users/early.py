@@ -6,6 +6,7 @@ from __future__ import annotations
 import locust  # noqa: F401  (patches the standard library, must come first)
 from locust.runners import WorkerRunner
 
+from functools import wraps
 from typing import Any
 
 from gevent.event import Event
@@ -19,6 +20,7 @@ def install() -> None:
     """Hold back all messages but the first until `listen` is called. Once, before a runner is made."""
     handle = WorkerRunner.handle_message
 
+    @wraps(handle)
     def handle_message(runner: WorkerRunner, msg: Any) -> None:
         if msg.type != FIRST:
             _listening.wait()
