@@ -1,4 +1,4 @@
-"""What sweep.json must hold to be read: a file of another version, or one that was edited, is refused whole."""
+"""What sweep.json must hold to be read: one of another version, or that was edited, is refused whole."""
 
 from __future__ import annotations
 

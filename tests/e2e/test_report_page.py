@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.report.html import write_html
+from loadgen.slo.objectives import parse_slo
 from loadgen.store import Suite
 from tests.support.chromium import DESKTOP, PHONE, Browser, Page
 from tests.support.madeups import FAST, SLOW, Made, made_run
@@ -25,7 +26,8 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> str:
     bad = Made(
         f"vllm {EVIL}", 180, 23.8, failing=11, error_text=EVIL, error=EVIL, model=EVIL, facts={EVIL: EVIL}
     )
-    write_html([made_run(folder, (bad, SLOW), blocks=6, gpus=2)], folder / "report.html")
+    slo = parse_slo(["ttft_p95<130ms", "chunk_gap_p99.9<=2000ms", "goodput>0.9", "failures<1%"])
+    write_html([made_run(folder, (bad, SLOW), blocks=6, gpus=2)], folder / "report.html", slo=slo)
     return (folder / "report.html").as_uri()
 
 
@@ -87,6 +89,16 @@ def test_the_first_screen_has_answer_picture_and_validity(browser: Browser, tmp_
                 page.value(f"document.querySelector({selector!r}).getBoundingClientRect().bottom")
                 <= DESKTOP[1]
             )
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_objectives_keep_whole_words(browser: Browser, evil: str, size: tuple[int, int]) -> None:
+    with browser.page(evil, size) as page:
+        assert page.value("document.querySelectorAll('.asked tbody th').length") == 4
+        heights = "[...document.querySelectorAll('.asked tbody th')].map(h => { const r = "
+        heights += "document.createRange(); r.selectNodeContents(h); return r.getClientRects().length })"
+        assert page.value(heights) == [1, 1, 1, 1]
+        assert page.value("document.querySelectorAll('.verdict .objectives li').length") == 1
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
