@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "influx": "check whether InfluxDB is set up right for delivery",
     "sim": "start simulated engines (no model, no GPU)",
     "telemetry": "sample the GPUs of this machine: live table, gpu.jsonl, agent",
+    "plan": "how many workers a load needs, and cores, memory, network, disk",
     "web-password": "a password's hash, for the login of Locust's web page",
 }
 
