@@ -188,6 +188,8 @@ class Session:
         """A test that cannot start, or not go on: into Locust's UI, and into the exit code."""
         self.environment.runner.log_exception("local", sentence, sentence)
         self.environment.process_exit_code = exitcodes.FAILED
+        if self.live is not None:
+            self.live.refused(sentence)
 
     def spawning_complete(self) -> None:
         self._users_in.set()

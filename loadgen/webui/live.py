@@ -48,6 +48,7 @@ class Live:
         self._feed: Feed | None = None
         self._rows: list[Row] = []
         self._about: dict[str, Any] = {}
+        self._problem = ""
         self._greenlet: gevent.Greenlet | None = None
 
     # --- what the session says -----------------------------------------------------------------------------
@@ -61,6 +62,7 @@ class Live:
             self._figures = Figures(run.settings.scenario, names, slo)
             self._feed = Feed(run.dir, self.history, self._figures)
             self._rows = []
+            self._problem = ""
             self._about = {
                 "name": run.name,
                 "scenario": run.settings.scenario,
@@ -101,6 +103,10 @@ class Live:
                 if summary.name == self._about.get("name") and self.run is None:
                     self._rows = final_rows(summary, self._rows)
 
+    def refused(self, sentence: str) -> None:
+        """A run could not begin, or not go on."""
+        self._problem = sentence
+
     # --- what pages ask ------------------------------------------------------------------------------------
 
     def rows(self) -> list[Row]:
@@ -114,6 +120,8 @@ class Live:
             about.update(state="running", stage=self._stage(), notes=_notes(self.run))
         elif about:
             about["report"] = about["name"] in self.reports
+        if self._problem:
+            about["problem"] = clean(self._problem, 400)
         return about
 
     def data(self, cursor: int, epoch: str, seen: float | None) -> dict[str, Any]:
@@ -144,6 +152,12 @@ class Live:
         d = self._director
         if d is None:
             return ""
+        try:
+            return self._words(d)
+        except Exception:  # a director of another kind; what it does is in its notes and marks
+            return ""
+
+    def _words(self, d: Director) -> str:
         blocks = d.run.settings.blocks
         parts = [f"block {min(d.block + 1, blocks)} of {blocks}"]
         if d.active:

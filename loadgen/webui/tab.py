@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import locust  # noqa: F401  (patches the standard library, must come first)
 
-import re
+import secrets
 from typing import Any
 
 import orjson
@@ -14,6 +14,11 @@ from loadgen.webui.figures import shown
 from loadgen.webui.live import Live
 
 KEY = "llm"
+# Locust's pages show what servers said, as text; this is for the day on which one of them does not.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
+)
 TITLES = (
     ("name", "Engine"),
     ("scenario", "Scenario"),
@@ -42,7 +47,7 @@ def install_tab(live: Live, web_ui: Any, base_path: str = "") -> None:
             {"href": "./llm", "title": "Live charts of the run"},
         ],
     )
-    index, stats = f"{base_path}/", f"{base_path}/stats/requests"
+    index, login, stats = f"{base_path}/", f"{base_path}/login", f"{base_path}/stats/requests"
 
     @web_ui.app.after_request  # type: ignore[untyped-decorator]
     def add(response: Response) -> Response:
@@ -52,8 +57,11 @@ def install_tab(live: Live, web_ui: Any, base_path: str = "") -> None:
             rows = [shown(row) for row in live.rows()]
             whole = {**(response.get_json() or {}), "extended_stats": [{"key": KEY, "data": rows}]}
             response.set_data(orjson.dumps(whole))
-        elif request.path in (index, index.rstrip("/")) and response.mimetype == "text/html":
-            page = response.get_data(as_text=True)
-            script = '<script src="./llm/tab.js" defer></script>'
-            response.set_data(re.sub(r"</body>", f"{script}</body>", page, count=1))
+        elif request.path in (index, index.rstrip("/"), login) and response.mimetype == "text/html":
+            nonce = secrets.token_urlsafe(16)
+            page = response.get_data(as_text=True).replace("<script>", f'<script nonce="{nonce}">', 1)
+            if request.path != login:
+                page = page.replace("</body>", '<script src="./llm/tab.js" defer></script></body>', 1)
+            response.set_data(page)
+            response.headers["Content-Security-Policy"] = POLICY.format(nonce=nonce)
         return response

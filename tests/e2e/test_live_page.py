@@ -60,18 +60,27 @@ def test_from_form_to_report(browser: Browser, web: Web, address: str, tmp_path:
         live.wait_for(READY)
         assert live.value(STATE) == "waiting"
         page.wait_for("!!document.querySelector('button[type=submit]')")
+        # Locust's page asks for the state once at first; an answer after the click would undo it.
+        page.wait_for(
+            "performance.getEntriesByType('resource')"
+            ".some(r => r.name.includes('/stats/requests') && r.responseEnd)"
+        )
+        time.sleep(0.3)
         fill(page, "userCount", "4")
         page.value("document.querySelector('button[type=submit]').click()")
+        live.call("Page.bringToFront")  # a page that nobody sees asks less often
         live.wait_for(f"{STATE} === 'running' && {TRACES} > 0")
         assert "block 1 of 1" in live.value("document.getElementById('stage').textContent")
         assert live.value("document.getElementById('report').hidden")
 
-        page.wait_for("[...document.querySelectorAll('[role=tab]')].some(t => t.innerText === 'LLM')")
-        page.value("[...document.querySelectorAll('[role=tab]')].find(t => t.innerText === 'LLM').click()")
+        page.call("Page.bringToFront")
+        page.wait_for("[...document.querySelectorAll('[role=tab]')].some(t => t.textContent === 'LLM')")
+        page.value("[...document.querySelectorAll('[role=tab]')].find(t => t.textContent === 'LLM').click()")
         page.wait_for("document.querySelector('table')?.innerText.includes('vllm (simulated)')")
         assert "TTFT p95" in page.value("document.querySelector('table').innerText")
         assert page.value("document.getElementById('loadgen-live').getAttribute('href')") == "./llm"
 
+        live.call("Page.bringToFront")
         live.wait_for(f"{STATE} === 'complete'")
         live.wait_for("!document.getElementById('figures').innerText.includes('so far')")
         web.run.wait_for(lambda r: (r.dir / "summary.json").exists())

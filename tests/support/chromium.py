@@ -25,6 +25,9 @@ FLAGS = (
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
+    "--disable-background-timer-throttling",  # of several pages one is in front
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
     "--disable-component-update",
     "--disable-default-apps",
     "--disable-extensions",

@@ -17,7 +17,7 @@
     ["failed", "Failures"], ["lag_p99_ms", "Read lag p99"], ["validity", "Validity"],
   ];
   const CHARTS = [
-    { id: "tokens", kind: "engine", title: "Tokens/s", about: "", lines: [["tokens_per_s", "solid", ""]] },
+    { id: "tokens", kind: "engine", title: "Tokens/s", about: "all streams of an engine together", lines: [["tokens_per_s", "solid", ""]] },
     { id: "ttft", kind: "engine", title: "TTFT", about: "ms, of the half minute before; p50, p95 dashed, p99 dotted",
       lines: [["ttft_p50_ms", "solid", "p50"], ["ttft_p95_ms", "6px,2px", "p95"], ["ttft_p99_ms", "2px,3px", "p99"]] },
     { id: "flight", kind: "engine", title: "In flight", about: "requests; users dotted",
@@ -112,9 +112,12 @@
     document.title = run.name ? `${state}: ${run.scenario} · loadgen live` : "loadgen live";
     $("report").hidden = !run.report;
     if (run.name) $("report").href = `llm/report?run=${encodeURIComponent(run.name)}`;
-    $("good").textContent = run.name ? `Goodput: the share of requests with ${run.good_means}. Figures are provisional until the run is over.` : "";
+    $("good").textContent = run.name ? `Goodput: the share of requests with ${run.good_means}.${
+      state === "running" ? " Figures are provisional until the run is over." : ""}` : "";
+    $("ranges").hidden = !tracks.size;
     const doubts = new Map(rowsShown.flatMap((row) => row.reasons.map((why) => [why, row.validity])));
     $("notes").replaceChildren(
+      ...(run.problem ? [element("li", run.problem, { class: "void" })] : []),
       ...[...doubts].map(([why, level]) => element("li", why, { class: level })),
       ...(run.notes || []).map((note) => element("li", note)));
     drawAll();

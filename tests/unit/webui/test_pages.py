@@ -107,6 +107,24 @@ def test_a_run_from_begin_to_end(site: Site, tmp_path: Path) -> None:
     site.live.closed("complete")
 
 
+def test_a_run_that_cannot_be(site: Site, tmp_path: Path) -> None:
+    site.live.refused("nothing listens")
+    assert site.get("/llm/data").json["run"] == {"problem": "nothing listens"}
+    site.begin(tmp_path)
+    assert "problem" not in site.get("/llm/data").json["run"]
+    site.live.closed("failed")
+
+
+def test_locusts_page_runs_no_script_but_its_own(site: Site) -> None:
+    answers = [site.get("/") for _ in range(2)]
+    nonces = [a.headers["Content-Security-Policy"].partition("'nonce-")[2].partition("'")[0] for a in answers]
+    assert len(set(nonces)) == 2
+    for answer, nonce in zip(answers, nonces, strict=True):
+        page = answer.get_data(as_text=True)
+        assert page.count(f'<script nonce="{nonce}">') == 1
+        assert "<script>" not in page
+
+
 def test_odd_questions(site: Site) -> None:
     assert site.get("/llm/data?cursor=x").status_code == 400
     assert site.get("/llm/data?cursor=1&seen=x").status_code == 400
@@ -166,7 +184,8 @@ def test_cells_are_no_formulas() -> None:
 
 
 def test_without_plotly(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert site.get("/llm/plotly.js").status_code == 200
+    if pages.plotly_path() is not None:
+        assert site.get("/llm/plotly.js").status_code == 200
     monkeypatch.setattr(pages, "find_spec", lambda name: None)
     assert site.get("/llm/plotly.js").status_code == 404
     assert "pip install 'loadgen[report]'" in site.get("/llm").get_data(as_text=True).replace("&#x27;", "'")
