@@ -71,6 +71,7 @@ class RequestRecord:
     # The connection, the generator's own lag, and how far a time may be off.
     connect_ms: float | None = None
     connection_reused: bool = False
+    replica: int | None = None  # which of the engine's addresses, from 0; of one that has several
     send_lag_ms: float | None = None
     read_lag_ms: float | None = None
     first_event_error_ms: float = 0.0

@@ -36,6 +36,7 @@ MEANINGS = {
     "name": "the table's name, `[engines.NAME]`; it stands for the engine in every result",
     "kind": "`vllm`, `llamacpp`, or `openai` for any other compatible server",
     "url": "the server's root, without `/v1`",
+    "replicas": "roots of further servers of the same model: requests go to all of them in turn",
     "model": "model to ask for",
     "api_key_env": "the environment variable that holds the API key",
     "headers": "further headers of every request; their values stay out of the manifest",

@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from loadgen.config.address import checked_url
 from loadgen.config.base import ConfigError, Model
 
 Kind = Literal["vllm", "llamacpp", "openai"]
 KINDS: tuple[str, ...] = ("vllm", "llamacpp", "openai")
+MOST_REPLICAS = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of RFC 9110, section 5.6.2
 _OWN_FIELDS = {
@@ -27,7 +28,8 @@ _OWN_FIELDS = {
 class EngineSpec(Model):
     """One endpoint under test.
 
-    `url` is the server's root, without `/v1`. The API key is read from the environment variable named in
+    `url` is the server's root, without `/v1`, and `replicas` are the roots of further servers of the same
+    model: requests go to all of them in turn. The API key is read from the environment variable named in
     `api_key_env` and never stored. `start`, `stop` and `ready` are shell commands for exclusive residency:
     `start` runs in the background until the turn's end, `ready` is polled until it exits with 0 (without
     it, the engine's /health is polled). `log` is the engine's own log, a file on this machine that is read
@@ -37,6 +39,7 @@ class EngineSpec(Model):
     name: str
     kind: Kind
     url: str
+    replicas: tuple[str, ...] = ()
     model: str | None = Field(default=None, min_length=1)
     api_key_env: str | None = Field(default=None, min_length=1)
     headers: dict[str, str] = Field(default={})
@@ -79,6 +82,28 @@ class EngineSpec(Model):
     @classmethod
     def _root_url(cls, url: str) -> str:
         return checked_url(url, "http://127.0.0.1:8000").removesuffix("/v1")
+
+    @field_validator("replicas")
+    @classmethod
+    def _root_urls(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(checked_url(url, "http://127.0.0.1:8000").removesuffix("/v1") for url in urls)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> EngineSpec:
+        if len(set(self.urls)) < len(self.urls):
+            raise ValueError(f"engine {self.name} has the same address twice")
+        if len(self.urls) > MOST_REPLICAS:
+            raise ValueError(f"engine {self.name} has more than {MOST_REPLICAS} addresses")
+        return self
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """All addresses."""
+        return (self.url, *self.replicas)
+
+    def at(self, replica: int) -> EngineSpec:
+        """The engine as if it had this one of its addresses alone."""
+        return self.model_copy(update={"url": self.urls[replica], "replicas": ()})
 
     def api_key(self, env: Mapping[str, str] | None = None) -> str | None:
         """The key from the environment; ConfigError when `api_key_env` names a variable that is not set."""

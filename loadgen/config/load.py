@@ -35,7 +35,7 @@ _M = TypeVar("_M", bound=Model)
 
 
 def parse_engine_flag(text: str) -> EngineSpec:
-    """`NAME=KIND:URL`, or `KIND:URL` with the kind as the name.
+    """`NAME=KIND:URL`, or `KIND:URL` with the kind as the name; `NAME=KIND:URL,URL` of one with replicas.
 
     >>> parse_engine_flag("fp8=vllm:http://gpu:8000").url
     'http://gpu:8000'
@@ -43,13 +43,16 @@ def parse_engine_flag(text: str) -> EngineSpec:
     name, eq, rest = text.strip().partition("=")
     if not eq or ":" in name:
         name, rest = "", text.strip()
-    kind, colon, url = rest.partition(":")
+    kind, colon, urls = rest.partition(":")
+    url, *replicas = (part.strip() for part in urls.split(","))
     if kind not in KINDS or not colon or "://" not in url:
         raise ConfigError(
             f"--engine {text!r} is not NAME=KIND:URL (kinds: {', '.join(KINDS)}), "
             "for example fp8=vllm:http://127.0.0.1:8000"
         )
-    return _build(EngineSpec, {"name": name or kind, "kind": kind, "url": url}, f"--engine {text}")
+    return _build(
+        EngineSpec, {"name": name or kind, "kind": kind, "url": url, "replicas": replicas}, f"--engine {text}"
+    )
 
 
 def load_settings(
@@ -88,7 +91,7 @@ def load_settings(
         for name, kind, _, var in DEFAULT_ENGINES:
             if name in by_kind_env:
                 base = known[name].model_dump() if name in known else {"name": name, "kind": kind}
-                known[name] = _build(EngineSpec, {**base, "url": by_kind_env[name]}, var)
+                known[name] = _build(EngineSpec, {**base, "url": by_kind_env[name], "replicas": ()}, var)
         engines = list(known.values())
 
     influxdb = {key: env[var] for key, var in INFLUXDB_ENV.items() if env.get(var)}
@@ -115,7 +118,7 @@ def load_settings(
                 base = known[spec.name].model_dump()
                 spec = _build(
                     EngineSpec,
-                    {**base, "kind": spec.kind, "url": spec.url, "named": True},
+                    {**base, "kind": spec.kind, "url": spec.url, "replicas": spec.replicas, "named": True},
                     f"--engine {text}",
                 )
             engines.append(spec)

@@ -123,6 +123,11 @@ class Settings(Model):
             )
         if self.residency == "exclusive":
             for e in self.engines:
+                if e.replicas:
+                    raise ValueError(
+                        f"exclusive residency starts one server at a time, and {e.name} has "
+                        f"{len(e.urls)}: leave its further addresses away"
+                    )
                 if not e.start:
                     raise ValueError(
                         f"exclusive residency needs a start command for {e.name} in {CONFIG_FILE} "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar, Literal
 
 import orjson
@@ -92,6 +93,13 @@ class OpenAIEngine:
     def headers(self) -> dict[str, str]:
         """Authorization and the engine's own headers; EngineError if the key's variable is not set."""
         return self._control.headers()
+
+    def at(self, replica: int) -> OpenAIEngine:
+        """The engine at one of its addresses, with control calls of its own; `close` it after those."""
+        one = copy(self)
+        one.spec = self.spec.at(replica)
+        one._control = Control(one.spec, connect_s=min(5.0, self.settings.timeouts.connect_s))
+        return one
 
     # Control calls.
 
@@ -212,10 +220,26 @@ class OpenAIEngine:
 
     def cache_counters(self, text: str | None = None) -> CacheCounters | None:
         """The prefix cache's counters; None if the server does not tell. `text` is a /metrics text that
-        somebody else has fetched: while one is scraping the server, nobody else should."""
+        somebody else has fetched: while one is scraping the server, nobody else should. Of an engine with
+        replicas, the sum over all of them."""
+        if self.spec.replicas:
+            return self._all_cache_counters()
         fields = self._fields(text)
         queried, hit = fields.get("cache_queries_total"), fields.get("cache_hits_total")
         return None if queried is None or hit is None else CacheCounters(int(queried), int(hit))
+
+    def _all_cache_counters(self) -> CacheCounters | None:
+        queried = hit = 0
+        for k in range(len(self.spec.urls)):
+            one = self.at(k)
+            try:
+                found = one.cache_counters()
+            finally:
+                one.close()
+            if found is None:
+                return None
+            queried, hit = queried + found.queried, hit + found.hit
+        return CacheCounters(queried, hit)
 
     def queue_depth(self, text: str | None = None) -> tuple[int, int] | None:
         """(running, waiting) requests as the server counts them; None if it does not tell. `text` as in

@@ -17,12 +17,9 @@ def check(engine: OpenAIEngine, settings: Settings) -> EngineInfo:
     EngineError, one sentence with what to do next, when it does not answer, still loads its model, is of
     another kind, serves another model than asked, or has a context too short for prompt and output.
     """
-    health = engine.health()
-    if not health.ready:
-        raise EngineError(health.text, health.reason)
-    info = engine.identify()
-    check_model(info, engine)
-    check_context(info, settings)
+    info = _identified(engine, settings)
+    if engine.spec.replicas:
+        _check_replicas(info, engine, settings)
     if info.slots is not None and settings.users > info.slots and settings.residency != "parallel":
         info.notes.append(
             f"{settings.users} users share {info.slots} slots: the others wait in the server's queue, "
@@ -30,6 +27,42 @@ def check(engine: OpenAIEngine, settings: Settings) -> EngineInfo:
         )
     note_shared_cache(info, settings)
     return info
+
+
+def _identified(engine: OpenAIEngine, settings: Settings) -> EngineInfo:
+    health = engine.health()
+    if not health.ready:
+        raise EngineError(health.text, health.reason)
+    info = engine.identify()
+    check_model(info, engine)
+    check_context(info, settings)
+    return info
+
+
+def _check_replicas(info: EngineInfo, engine: OpenAIEngine, settings: Settings) -> None:
+    """Every further address has to serve the same; `info` then speaks of all of them."""
+    slots = info.slots
+    for k in range(1, len(engine.spec.urls)):
+        one = engine.at(k)
+        try:
+            other = _identified(one, settings)
+        finally:
+            one.close()
+        if (other.model, other.server) != (info.model, info.server):
+            raise EngineError(
+                f"engine {info.name}: its addresses serve different things, {info.url} {info.model} with "
+                f"{info.server} and {other.url} {other.model} with {other.server}: make them two engines",
+                "model",
+            )
+        if other.version != info.version:
+            info.notes.append(f"{other.url} has version {other.version}, {info.url} has {info.version}")
+        slots = slots + other.slots if slots is not None and other.slots is not None else None
+        info.simulated = info.simulated or other.simulated
+    info.slots = slots
+    info.facts["urls"] = list(engine.spec.urls)
+    info.notes.append(
+        f"requests are spread over {len(engine.spec.urls)} servers in turn; their queues are not watched"
+    )
 
 
 def check_model(info: EngineInfo, engine: OpenAIEngine) -> None:

@@ -34,6 +34,7 @@ NUMBERS = (
     "ttfa_error_ms",
     "e2e_error_ms",
     "coalesced_events",
+    "replica",
 )
 # From `sent` on, so never negative; and nothing is larger than LARGEST (as milliseconds: 31 years).
 SINCE_SENT = ("headers_ms", "first_event_ms", "ttft_ms", "ttfa_ms", "e2e_ms", "complete_ms", "tpot_ms")

@@ -36,6 +36,7 @@ def count(columns: Columns, rows: Bools) -> dict[str, Any]:
         "failed_by_kind": dict(sorted(kinds.items())),
         "cancelled": int((rows & (outcome == CANCELLED)).sum()),
         "short_answers": int((ok & columns.flag["short_answer"]).sum()),
+        **_replicas(columns, rows),
         "events": int(np.diff(columns.starts)[ok].sum()),
         "coalesced_events": int(merged[ok].sum()),
         "inexact_requests": int((ok & inexact).sum()),
@@ -54,6 +55,14 @@ def count(columns: Columns, rows: Bools) -> dict[str, Any]:
         "cached_tokens_max": _edge(columns, "cached_tokens", ok, max),
         "cached_reported": int((ok & ~np.isnan(columns.number["cached_tokens"])).sum()),
     }
+
+
+def _replicas(columns: Columns, rows: Bools) -> dict[str, dict[str, int]]:
+    """Requests by replica; nothing of an engine that has one address."""
+    numbers, counts = np.unique(_values(columns, "replica", rows), return_counts=True)
+    if not len(numbers):
+        return {}
+    return {"replicas": {f"{k:.0f}": int(n) for k, n in zip(numbers, counts, strict=True)}}
 
 
 def _values(columns: Columns, name: str, rows: Bools) -> Any:

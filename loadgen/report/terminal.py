@@ -184,6 +184,8 @@ def _rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list
         ("requests ok", each(lambda e: _of(e["counts"]["ok"], e["counts"]["requests"]))),
         ("failed", each(lambda e: _failures(e["counts"]))),
     ]
+    if any("replicas" in e["counts"] for e in everyone):
+        rows.append(("by replica", each(lambda e: _by_replica(e["counts"]))))
     if any(e["counts"]["cancelled"] for e in everyone):
         rows.append(("cancelled", each(lambda e: _one(f"{e['counts']['cancelled']:,}"))))
     for metric in METRICS:
@@ -252,6 +254,10 @@ def _differs(figures: dict[str, Any], name: str) -> bool:
     if not stats or not stats["n"]:
         return False
     return name != "ttfa_ms" or any(stats[k] != figures["ttft_ms"][k] for k in ("n", "mean"))
+
+
+def _by_replica(counts: dict[str, Any]) -> str:
+    return " + ".join(f"{n:,}" for n in counts.get("replicas", {}).values()) or _one("-")
 
 
 def _failures(counts: dict[str, Any]) -> str:

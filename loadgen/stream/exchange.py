@@ -57,6 +57,7 @@ class Exchange:
         self.send_lag_ns: int | None = None
         self.connect_ns: int | None = None
         self.reused = False
+        self.replica: int | None = None
         self.complete = False  # the body ended as its framing says
         self.ended = False  # nothing more will come
         self.keep_alive = False

@@ -55,6 +55,7 @@ def _fill_times(record: RequestRecord, exchange: Exchange) -> None:
     record.e2e_error_ms = t.last_text_error / 1e6
     record.connect_ms = _ms(exchange.connect_ns)
     record.connection_reused = exchange.reused
+    record.replica = exchange.replica
     record.send_lag_ms = _ms(exchange.send_lag_ns)
     record.read_lag_ms = exchange.read_lag_ns / 1e6
 

@@ -72,10 +72,12 @@ def serve(run_dir: Path, stdin: BinaryIO, stdout: BinaryIO) -> int:
     scraper: EngineScraper | None = None
     try:
         spec, engines, host = _first_line(stdin)
-        if spec.engine_metrics == "on" and engines:
-            scraper = _scraper(engines, spec.interval_s, engine_file)
+        # The counters of one server of several would be taken for those of the engine.
+        single = [e for e in engines if not e.replicas]
+        if spec.engine_metrics == "on" and single:
+            scraper = _scraper(single, spec.interval_s, engine_file)
             scraper.start()
-        hub = make_hub(spec, [(e.name, e.url) for e in engines], host, gpu_file.write)
+        hub = make_hub(spec, [(e.name, url) for e in engines for url in e.urls], host, gpu_file.write)
         hub.open()
         if spec.gpu == "on" and not hub.facts:
             raise ConfigError("; ".join(hub.notes) or "no GPU was found")

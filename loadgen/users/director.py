@@ -328,7 +328,7 @@ class Director:
     def _cache_counters(self, lane: Lane) -> CacheCounters | None:
         """Through whoever scrapes the engine already: a second scraper would disturb its gauges."""
         telemetry = self._telemetry
-        if telemetry is None or not telemetry.scrapes:
+        if telemetry is None or not telemetry.scrapes or lane.engine.spec.replicas:
             return lane.engine.cache_counters()
         text = telemetry.scrape(lane.name)
         return None if text is None else lane.engine.cache_counters(text)

@@ -52,6 +52,7 @@ class Lane:
     warm: bool = False
     request_s: float = 1.0
     cache: CacheTally = field(default_factory=CacheTally)
+    next_replica: int = 0
 
     @property
     def name(self) -> str:

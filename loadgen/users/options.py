@@ -38,7 +38,8 @@ class Option(NamedTuple):
 
 ENGINE_HELP = (
     "a server to measure, NAME=KIND:URL with kind vllm, llamacpp or openai, as fp8=vllm:http://gpu:8000; "
-    "give it once for each engine (in the web form: with commas between them)"
+    "give it once for each engine (in the web form: with commas between them); with more addresses after a "
+    "comma, URL,URL, its requests go to all of them in turn"
 )
 
 OPTIONS: tuple[Option, ...] = (
@@ -178,7 +179,7 @@ def effective_defaults(scenario: Scenario | None, config_file: Path | None) -> S
 
 def engines_text(settings: Settings) -> str:
     """The engines as --engine would name them, with commas between."""
-    return ",".join(f"{e.name}={e.kind}:{e.url}" for e in settings.engines)
+    return ",".join(f"{e.name}={e.kind}:{','.join(e.urls)}" for e in settings.engines)
 
 
 def add_options(parser: Any, defaults: Settings) -> None:
@@ -234,8 +235,7 @@ def settings_from(
         else:
             flags[outer] = value
     engine = getattr(options, "engine", None)
-    texts = engine if isinstance(engine, list) else (engine or "").split(",")
-    texts = [t.strip() for t in texts if t.strip()]
+    texts = _engines(engine if isinstance(engine, str) else ",".join(engine or ()))
     if texts and (isinstance(engine, Given) or ",".join(texts) != engines_text(defaults)):
         flags["engines"] = texts
     # The web form of Locust 2.46, the last for Python 3.10, does not put its number where -u does.
@@ -250,6 +250,21 @@ def settings_from(
         return load_settings(flags, defaults=lent, config_file=config_file)
     except ConfigError as e:
         raise ConfigError(_in_flags(str(e))) from None
+
+
+def _engines(text: str) -> list[str]:
+    """One text an engine: after a comma comes another engine, or an address of the same one.
+
+    >>> _engines("a=vllm:http://x:1,http://y:2, b=llamacpp:http://z:3,")
+    ['a=vllm:http://x:1,http://y:2', 'b=llamacpp:http://z:3']
+    """
+    texts: list[str] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        if texts and part.startswith(("http://", "https://")):
+            texts[-1] += f",{part}"
+        else:
+            texts.append(part)
+    return texts
 
 
 def _in_flags(text: str) -> str:

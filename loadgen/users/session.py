@@ -24,8 +24,8 @@ from loadgen.engines import EngineError
 from loadgen.record import CANCELLED, WARMUP, RequestRecord
 from loadgen.store import StoreError
 from loadgen.store.manifest import COMPLETE, FAILED, INTERRUPTED
-from loadgen.stream.client import StreamClient
 from loadgen.stream.reader import Reader
+from loadgen.users.clients import client_for
 from loadgen.users.crew import Crew
 from loadgen.users.delivery import Delivery
 from loadgen.users.director import Director
@@ -292,7 +292,7 @@ class Session:
 
     def make_client(self, lane: Lane) -> Client:
         assert self.run is not None
-        return StreamClient(lane.engine, self._reader, self.run.settings.timeouts)
+        return client_for(lane, self._reader, self.run.settings.timeouts)
 
     def record_done(self, record: RequestRecord) -> None:
         """Journal one record; tell Locust of it, unless it is of the warm-up or was cut off."""

@@ -28,9 +28,9 @@ from loadgen.engines import EngineError, EngineInfo, make_engine
 from loadgen.record import CANCELLED, WARMUP, RequestRecord
 from loadgen.store import JournalWriter, StoreError
 from loadgen.store.manifest import blank, secrets_of
-from loadgen.stream.client import StreamClient
 from loadgen.stream.reader import Reader
 from loadgen.users import messages
+from loadgen.users.clients import client_for
 from loadgen.users.crew import Batch, Crew
 from loadgen.users.lane import Lane
 from loadgen.users.run import SUITE_ENV
@@ -241,7 +241,7 @@ class WorkerSession:
     # --- for users -----------------------------------------------------------------------------------------
 
     def make_client(self, lane: Lane) -> Client:
-        return StreamClient(lane.engine, self._reader, self.run.settings.timeouts)
+        return client_for(lane, self._reader, self.run.settings.timeouts)
 
     def record_done(self, record: RequestRecord) -> None:
         run = self.run

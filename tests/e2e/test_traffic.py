@@ -91,3 +91,31 @@ def test_a_conversation_whose_answer_fails_ends(runs, sim):
     assert failed
     assert any("further questions of conversations were not asked" in n for n in run.manifest["notes"])
     assert all(complete for _, complete in run.turns())
+
+
+def test_replicas_get_requests_in_turn(runs, sim):
+    servers = [sim("llamacpp", speed=20) for _ in range(2)]
+    flags = ("--engine", f"a=llamacpp:{servers[0].url},{servers[1].url}", "-u", "4", "--turn-requests", "8")
+    run = run_locust(runs, *flags, "--output-tokens", "4", *QUICK)
+    assert run.code == 0, run.err
+    measured = run.measured()
+    assert Counter((r["block"], r["replica"]) for r in measured) == {
+        (b, k): 4 for b in (0, 1) for k in (0, 1)
+    }
+    assert all(r["outcome"] == "ok" for r in measured)
+    for k, server in enumerate(servers):
+        mine = {r["response_id"] for r in measured if r["replica"] == k}
+        assert len(mine) == 8
+        server.stop()
+        assert mine <= {request["id"] for request in server.log_records()}
+    assert "by replica" in run.out
+    (engine,) = run.manifest["engines"]
+    assert engine["facts"]["urls"] == [s.url for s in servers]
+
+
+def test_replicas_serve_the_same_model(runs, sim):
+    one, other = sim("vllm", speed=20, model="m-8b"), sim("vllm", speed=20, model="n-70b")
+    run = run_locust(runs, "--engine", f"a=vllm:{one.url},{other.url}", *QUICK)
+    assert run.code == 1
+    assert "its addresses serve different things" in run.err
+    assert "Traceback" not in run.err

@@ -35,6 +35,7 @@ SERIES_KEPT = 10_000
 LAYOUTS_KEPT = 1_000
 _NUMBERS = tuple(f.name for f in LLM_REQUEST.fields if f.kind == "float" and f.name not in MADE)
 _STRINGS = (("response_id", 200), ("finish_reason", 100), ("error_text", ERROR_TEXT_CHARS))
+_TAGS = ("engine", "model", "worker", "host", "phase", "outcome", "error", "traffic_class", "replica")
 _NUMERIC = (float, int)
 
 
@@ -130,18 +131,18 @@ def _times(row: dict[str, Any]) -> list[str]:
 
 def _series(row: dict[str, Any], context: RunContext) -> str:
     get = row.get
-    key = (*map(get, ("engine", "model", "worker", "host", "phase", "outcome", "error", "traffic_class")),)
+    key = (*map(get, _TAGS),)
     try:
         known = context.series.get(key)
     except TypeError:
         raise RowError("one of its tags is not text") from None
     if known is None:
-        engine, model, worker, host, phase, outcome, error, traffic_class = key
+        engine, model, worker, host, phase, outcome, error, traffic_class, replica = key
         tags = context.load_tags(engine, model, worker, host)
-        known = series(
-            "llm_request",
-            {**tags, "phase": phase, "outcome": outcome, "error": error, "class": traffic_class},
-        )
+        own = {"phase": phase, "outcome": outcome, "error": error, "class": traffic_class}
+        if type(replica) is int:
+            own["replica"] = str(replica)
+        known = series("llm_request", {**tags, **own})
         if len(context.series) >= SERIES_KEPT:
             context.series.clear()
         context.series[key] = known

@@ -31,6 +31,7 @@ LLM_REQUEST = Measurement(
         Tag("phase", "`warmup`, `measure` or `drain`"),
         Tag("outcome", "`ok`, `failed` or `cancelled`"),
         Tag("error", "kind of failure; only where it failed"),
+        Tag("replica", "which of the engine's addresses, from 0; only of one that has several"),
         Tag("class", "traffic class; only where requests of several kinds are mixed"),
     ),
     fields=(
