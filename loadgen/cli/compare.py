@@ -120,6 +120,10 @@ def execute(args: argparse.Namespace) -> int:
                 return _fail(
                     f"no engine is called {name!r} here; there are {', '.join(sorted(names)) or 'none'}"
                 )
+        if not found.comparisons:
+            return _fail(f"{first.name} is a suite without runs yet")
+        if second is not None and not any(c.rows for c in found.comparisons):
+            return _fail(f"no engine of {first.name} has a counterpart in {second.name}: was one measured?")
         if not any(c.rows for c in found.comparisons):
             return _fail(
                 f"{first.name} has one engine or none, so there is nothing to compare it with: "

@@ -146,11 +146,14 @@ _NAMES = frozenset(f.name for f in fields(Manifest))
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a small text file in one step. Raises StoreError."""
+    """Write a small text file in one step. Raises StoreError.
+
+    A path that is not UTF-8 gives half a surrogate pair, which is written as JSON has it: \\udcff.
+    """
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(part, "w", encoding="utf-8") as f:
+        with open(part, "w", encoding="utf-8", errors="backslashreplace") as f:
             f.write(text)
             f.flush()
             os.fsync(f.fileno())

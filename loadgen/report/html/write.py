@@ -39,10 +39,10 @@ def write_html(
     """Write the page in one step; its size in bytes. Raises StoreError, OSError."""
     text = html_report(targets, baseline=baseline, gpu_hour=gpu_hour, slo=slo)
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing that may be replaced by a file
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     else:
         write_atomically(path.resolve(), text)  # of a link, the file behind it
-    return len(text.encode())
+    return len(text.encode(errors="replace"))
 
 
 def plotly_source() -> str:

@@ -219,6 +219,25 @@ def test_one_engine_has_nothing_to_be_compared_with(tmp_path: Path, capsys: Capt
     assert "has one engine or none, so there is nothing to compare it with" in capsys.readouterr().err
 
 
+def test_two_runs_without_a_pair_of_engines(capsys: Capture) -> None:
+    one = two_engines(Path("runs"), names="a")
+    none = make_run(Path("runs"), (), engines=(), turns=())
+    assert run(one.name, none.name) == 1
+    assert f"no engine of {one.name} has a counterpart in {none.name}" in capsys.readouterr().err
+
+
+def test_an_engine_that_dropped_out_of_a_suite(capsys: Capture) -> None:
+    """A sweep's later steps may be without the baseline: it is compared where it was measured."""
+    suite = Suite.create(Path("runs"))
+    two_engines(Path("runs"), suite=suite)
+    two_engines(Path("runs"), suite=suite, names="bc", scenario="later")
+    assert run(suite.name, "--baseline", "a", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [c["baseline"] for c in found] == ["a", "b"]
+    assert run(suite.name, "--baseline", "d") == 1
+    assert "there is no engine 'd' here; there are a, b, c" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "argv",
     [

@@ -81,6 +81,13 @@ def test_a_damaged_manifest_is_one_sentence(tmp_path: Path, content: bytes) -> N
         Manifest.read(path)
 
 
+def test_a_path_that_is_not_utf8_survives(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    Manifest(run="r", settings={"prompt_file": "p\udcff"}).write(path)
+    path.read_bytes().decode("utf-8")
+    assert Manifest.read(path).settings == {"prompt_file": "p\udcff"}
+
+
 def test_a_missing_one_and_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be read: No such file"):
         Manifest.read(tmp_path / "m.json")
