@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from loadgen.metrics.columns import Bools, Columns, Floats, Ints
 from loadgen.metrics.metric import Metric
@@ -32,9 +34,10 @@ class ChunkGap(Metric):
         table = np.zeros(COUNTED, dtype=np.int64)
         others = []
         for gaps in _gaps_us(columns, rows):
-            inside = (gaps >= 0) & (gaps < COUNTED)
-            if not inside.all():
-                others.append(gaps[~inside])
+            # A negative one (of a damaged journal) is a huge one here.
+            if len(gaps) and gaps.view(f"u{gaps.itemsize}").max() >= COUNTED:
+                inside = gaps.view(f"u{gaps.itemsize}") < COUNTED
+                others.append(gaps[~inside].astype(np.int64))
                 gaps = gaps[inside]
             if len(gaps):
                 found = np.bincount(gaps)
@@ -59,19 +62,27 @@ class ChunkGap(Metric):
         return float((last - columns.event_us[columns.starts[:-1][streams]]).sum()) / gaps / 1000.0
 
 
-def _gaps_us(columns: Columns, rows: Bools) -> Iterator[Ints]:
-    """The gaps of the picked rows in microseconds, about PIECE events at a time."""
+def _gaps_us(columns: Columns, rows: Bools) -> Iterator[npt.NDArray[np.signedinteger[Any]]]:
+    """The gaps of the picked rows in microseconds, about PIECE events at a time. Most of them are differences
+    of 32 bits, and most turns have all rows of a piece: then nothing is copied twice."""
     picked = np.flatnonzero(rows)
     row, end = (int(picked[0]), int(picked[-1]) + 1) if len(picked) else (0, 0)
     while row < end:
         piece = int(np.searchsorted(columns.starts, columns.starts[row] + PIECE, side="right")) - 1
         piece = min(max(piece, row + 1), end)
         first, last = int(columns.starts[row]), int(columns.starts[piece])
-        counts = np.diff(columns.starts[row : piece + 1])
-        wanted = np.repeat(rows[row:piece], counts)
-        # What lies between the last event of one stream and the first of the next is no gap.
-        wanted[columns.starts[row:piece][counts > 0] - first] = False
-        if wanted.any():
-            times = columns.event_us[first:last].astype(np.int64)
-            yield np.diff(times, prepend=0)[wanted]
+        if last > first:
+            times = columns.event_us[first:last]
+            if times.itemsize > 4 or times.max() >= 2**31:
+                times = times.astype(np.int64)
+            gaps = np.subtract(times[1:], times[:-1])
+            gaps = gaps.view(f"i{gaps.itemsize}")
+            # What lies between the last event of one stream and the first of the next is no gap.
+            inner = np.ones(len(gaps), dtype=np.bool_)
+            begins = columns.starts[row:piece]
+            inner[begins[(begins > first) & (begins < last)] - first - 1] = False
+            if not rows[row:piece].all():
+                counts = np.diff(columns.starts[row : piece + 1])
+                inner &= np.repeat(rows[row:piece], counts)[1:]
+            yield gaps[inner]
         row = piece

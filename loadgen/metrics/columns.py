@@ -5,10 +5,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from loadgen.record import WARMUP
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -85,15 +88,30 @@ class Columns:
             event_tokens=self.event_tokens[events],
         )
 
-    def gone_ms(self) -> Floats:
-        """From `sent` until the request had left the system: the end of its response (`complete_ms`); where
-        that is missing, the last that was seen of it."""
-        gone: Floats = self.number["complete_ms"].copy()
+    def gone_ms(self, picked: Ints | slice = slice(None)) -> Floats:
+        """From `sent` until the (picked) request had left the system: the end of its response
+        (`complete_ms`); where that is missing, the last that was seen of it."""
+        gone: Floats = self.number["complete_ms"][picked].copy()
         for name in ("e2e_ms", "first_event_ms", "headers_ms"):
             missing = np.isnan(gone)
-            gone[missing] = self.number[name][missing]
+            if not missing.any():
+                break
+            gone[missing] = self.number[name][picked][missing]
         gone[np.isnan(gone)] = 0.0
         return gone
+
+    def of_turn(self, turn: int) -> Ints:
+        """The rows of a turn's requests, warm-up left out, in ascending order. A run has hundreds of turns
+        at times: its rows are sorted by turn once."""
+        rows, numbers = self._by_turn
+        return rows[np.searchsorted(numbers, turn) : np.searchsorted(numbers, turn, side="right")]
+
+    @cached_property
+    def _by_turn(self) -> tuple[Ints, Ints]:
+        rows = np.flatnonzero(self.word["phase"] != WARMUP)
+        numbers = self.whole["turn"][rows]
+        order = np.argsort(numbers, kind="stable")
+        return rows[order], numbers[order]
 
 
 @dataclass

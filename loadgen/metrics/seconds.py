@@ -92,7 +92,11 @@ def by_second(columns: Columns, rows: Bools, window: Turn, origin_ns: int | None
     counts = np.diff(columns.starts)[at.picked]
     silent = (counts == 0) & (at.whole | at.left)  # tokens without a text event came with the response's end
     tokens += add(at.gone_ns[silent], columns.tokens[at.picked][silent])
-    for part in _chunks(counts):
+    for chunk in _chunks(counts):
+        quick = at.whole[chunk] & _in_order(columns, at.picked[chunk])
+        part = np.flatnonzero(quick) + chunk.start
+        tokens += _tokens_of_whole(columns, at.picked[part], at.sent_ns[part] + offset_ns, n)
+        part = np.flatnonzero(~quick) + chunk.start
         event_ns, each, owner = _events(columns, at.picked[part], at.sent_ns[part])
         sent_ns = at.sent_ns[part][owner]
         ms = sent_ns / 1e6 + (event_ns - sent_ns) / 1e6
@@ -113,7 +117,7 @@ class _Placed(NamedTuple):
 
 
 def _place(columns: Columns, picked: Ints, window: Turn, length_ns: int) -> _Placed:
-    time_in = columns.gone_ms()[picked]
+    time_in = columns.gone_ms(picked)
     time_in_ns = np.maximum(np.round(time_in * 1e6), 0.0).astype(np.int64)
     sent_ns = columns.whole["sent_ns"][picked] - window.start_ns
     if window.clock_stepped:
@@ -145,6 +149,69 @@ def _add_time(in_flight: Floats, start_ns: Ints, end_ns: Ints) -> None:
     in_flight -= np.bincount(a, weights=(start_ns - a * SECOND_NS) / 1e9, minlength=last + 1)
     in_flight += np.bincount(b, weights=(end_ns - b * SECOND_NS) / 1e9, minlength=last + 1)
     np.maximum(in_flight, 0.0, out=in_flight)
+
+
+def _in_order(columns: Columns, picked: Ints) -> Bools:
+    """Whose events are in the order of time: everybody's, but in a damaged journal."""
+    if not len(picked):
+        return np.ones(0, dtype=np.bool_)
+    first, last = int(columns.starts[picked].min()), int(columns.starts[picked + 1].max())
+    times = columns.event_us[first:last]
+    back = np.flatnonzero(times[1:] < times[:-1]) + first + 1
+    disorder = back[~np.isin(back, columns.starts[picked])]
+    rows = np.searchsorted(columns.starts, disorder, side="right") - 1
+    return ~np.isin(picked, rows)
+
+
+def _tokens_of_whole(columns: Columns, picked: Ints, sent_ns: Ints, n: int) -> Floats:
+    """The tokens in each of the seconds, of rows whose events are in order and all inside. `sent_ns` counts
+    from the first second's start. Events are not looked at one by one: in each row it is searched for the
+    first event of every second."""
+    out = np.zeros(n)
+    begin, end = columns.starts[picked], columns.starts[picked + 1]
+    picked, sent_ns, begin, end = (v[end > begin] for v in (picked, sent_ns, begin, end))
+    if not len(picked):
+        return out
+    first, last = (
+        np.clip((sent_ns + columns.event_us[at].astype(np.int64) * 1000) // SECOND_NS, 0, n - 1)
+        for at in (begin, end - 1)
+    )
+    crossed = last - first
+    owner = np.repeat(np.arange(len(picked)), crossed)
+    edge = np.arange(len(owner)) - np.repeat(np.cumsum(crossed) - crossed, crossed) + first[owner] + 1
+    # Of each row and edge between two seconds: the first event that is not before it.
+    wanted_us = -(-(edge * SECOND_NS - sent_ns[owner]) // 1000)
+    low, high = begin[owner], end[owner]
+    while (low < high).any():
+        middle = (low + high) // 2
+        before = columns.event_us[np.minimum(middle, high - 1)] < wanted_us
+        open_ = low < high
+        low = np.where(open_ & before, middle + 1, low)
+        high = np.where(open_ & ~before, middle, high)
+    cut = np.concatenate((low, end))  # where the part of a second ends, and of which row and second it is
+    row = np.concatenate((owner, np.arange(len(picked))))
+    second = np.concatenate((edge - 1, last))
+    order = np.lexsort((second, row))
+    cut, row, second = cut[order], row[order], second[order]
+    start = np.concatenate(([0], cut[:-1]))
+    begins = np.diff(row, prepend=-1) > 0
+    start[begins] = begin[row[begins]]
+    share = columns.tokens[picked] / (end - begin)
+    carried = (cut - start) * share[row]
+    known = columns.event_tokens_known[picked][row]
+    if known.any():
+        carried[known] = _carried(columns, start[known], cut[known])
+    out += np.bincount(second, weights=carried, minlength=n)
+    return out
+
+
+def _carried(columns: Columns, start: Ints, end: Ints) -> Floats:
+    """The tokens of the events from `start` up to `end`, of each pair."""
+    if columns.event_tokens.strides == (0,):  # all of them carry as many
+        return (end - start).astype(np.float64) * float(columns.event_tokens[0])
+    low, high = int(start.min()), int(end.max())
+    upto = np.concatenate(([0], np.cumsum(columns.event_tokens[low:high], dtype=np.int64)))
+    return (upto[end - low] - upto[start - low]).astype(np.float64)
 
 
 def _chunks(counts: Ints) -> Iterator[slice]:

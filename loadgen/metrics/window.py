@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.metrics.columns import Bools, Columns
+from loadgen.metrics.columns import Columns, Ints
 from loadgen.metrics.littles import residual
 from loadgen.metrics.turns import Turn
-from loadgen.record import OK, WARMUP
+from loadgen.record import OK
 
 # A request's end was rounded on its way through milliseconds, and stamped by other code than the turn's.
 SLACK_MS = 0.1
@@ -70,16 +70,14 @@ class Totals:
 
 def measure_turn(columns: Columns, turn: Turn) -> Totals:
     """The sums of one turn, from the records that belong to it."""
-    rows = (columns.word["phase"] != WARMUP) & (columns.whole["turn"] == turn.turn)
-    return measure(columns, rows, turn)
+    return measure(columns, columns.of_turn(turn.turn), turn)
 
 
-def measure(columns: Columns, rows: Bools, window: Turn) -> Totals:
+def measure(columns: Columns, picked: Ints, window: Turn) -> Totals:
     """The sums of the picked rows inside a window."""
-    picked = np.flatnonzero(rows)
     # In milliseconds since the window's start: exact enough in a float64, which wall nanoseconds aren't.
     sent = (columns.whole["sent_ns"][picked] - window.start_ns) / 1e6
-    time_in = columns.gone_ms()[picked]
+    time_in = columns.gone_ms(picked)
     gone = sent + time_in
     length = window.seconds * 1e3
     ok = columns.word["outcome"][picked] == OK

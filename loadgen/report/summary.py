@@ -197,7 +197,10 @@ def _metrics(columns: Columns, ok: Bools) -> dict[str, Any]:
 
 def _of_class(columns: Columns, rows: Bools, turns: list[Turn], name: str) -> dict[str, Any]:
     mine = rows & (columns.word["traffic_class"] == name)
-    sums = [measure(columns, mine & (columns.whole["turn"] == turn.turn), turn) for turn in turns]
+    sums = []
+    for turn in turns:
+        picked = columns.of_turn(turn.turn)
+        sums.append(measure(columns, picked[mine[picked]], turn))
     return {
         **_metrics(columns, mine & (columns.word["outcome"] == OK)),
         "counts": count(columns, mine),

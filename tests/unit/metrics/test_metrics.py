@@ -113,3 +113,21 @@ def test_event_tokens_of_the_wrong_length_are_not_used() -> None:
     data = columns([row(event_us=[1, 2, 3], event_tokens=[1, 1], output_tokens=9)])
     assert not data.event_tokens_known[0]
     assert data.tokens[0] == 9
+
+
+def test_gaps_of_any_size_and_of_some_rows() -> None:
+    # Microseconds: a gap of 75 minutes needs 33 bits; a negative one (a damaged journal) is kept as it is.
+    gap = BY_NAME["chunk_gap_ms"]
+    long = columns([row(event_us=[5, 4_500_000_000]), row(event_us=[]), row(event_us=[9, 7, 7])])
+    some = columns([row(event_us=[1, 4, 9]), row(event_us=[2]), row(event_us=[1_000, 2_200_000, 2_200_002])])
+    for data, picked, expected in (
+        (long, [True, True, True], {4_499_999.995: 1, -0.002: 1, 0.0: 1}),
+        (some, [True, True, True], {0.003: 1, 0.005: 1, 2_199.0: 1, 0.002: 1}),
+        (some, [True, True, False], {0.003: 1, 0.005: 1}),
+        (some, [False, False, True], {2_199.0: 1, 0.002: 1}),
+        (some, [False, False, False], {}),
+    ):
+        rows = np.array(picked)
+        values, counts = gap.counted(data, rows)
+        assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == expected
+        assert sorted(gap.samples(data, rows).tolist()) == sorted(expected)

@@ -124,3 +124,29 @@ def test_memory_does_not_grow_with_the_events(monkeypatch: pytest.MonkeyPatch) -
     assert max(len(at) for at, _, _ in taken) <= 5
     assert len(taken) > 7
     assert list(got.tokens) == pytest.approx(list(expected.tokens))
+
+
+@given(st.lists(requests(), max_size=12), st.integers(1, 7_300_000), st.integers(0, S - 1))
+def test_searched_seconds_are_the_counted_ones(
+    rows: list[dict[str, Any]], length_us: int, phase_ns: int
+) -> None:
+    turn = Turn(0, 0, T0 + phase_ns, T0 + phase_ns + length_us * 1000, length_us / 1e6)
+    data = columns(rows)
+    searched = by_second(data, every(data), turn)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seconds, "_in_order", lambda _, picked: np.zeros(len(picked), dtype=np.bool_))
+        counted = by_second(data, every(data), turn)
+    assert searched.tokens == pytest.approx(counted.tokens)
+
+
+def test_events_out_of_order_are_counted_one_by_one() -> None:
+    # A damaged journal. Tokens at 0.5, 2.5 and 1.5 s, one each; the second request's at 1.1 and 3.1 s.
+    data = columns(
+        [
+            row(0, 3, output_tokens=3, event_us=[500_000, 2_500_000, 1_500_000]),
+            row(1, 3, output_tokens=4, event_us=[100_000, 2_100_000]),
+        ]
+    )
+    assert list(seconds._in_order(data, np.arange(2))) == [False, True]
+    got = by_second(data, every(data), TEN_SECONDS)
+    assert list(got.tokens) == [1, 3, 1, 2, 0, 0, 0, 0, 0, 0]
