@@ -57,6 +57,8 @@ KINDS = {
     "goodput": Kind("goodput", "goodput", "", _SHARE, True, False),
 }
 GOODPUT_PER_S = Kind("goodput_per_s", "good requests per second", "/s", _RATE, True, False)
+LARGEST_LIMIT = 1e12
+LEAST_SHARE = 1e-9
 SHARES = ("failures", "goodput")
 
 _FORM = re.compile(
@@ -137,7 +139,12 @@ def _check_limit(kind: Kind, op: str, limit: float, shown: str) -> None:
     if kind.figure in SHARES:
         if limit > 1:
             raise ConfigError(f"{shown}: that is a share of all requests: write 1% or 0.01")
+        if 0 < min(limit, 1 - limit) < LEAST_SHARE:
+            none = "<=0" if op.startswith("<") else ">=1"
+            raise ConfigError(f"{shown}: no run can show so fine a share, write {none} or a coarser one")
         if (limit == 0 and op == "<") or (limit == 1 and op == ">"):
             raise ConfigError(f"{shown}: no share lies beyond that, write {op}= instead of {op}")
     elif limit <= 0:
         raise ConfigError(f"{shown}: the limit must be more than 0")
+    elif limit > LARGEST_LIMIT:
+        raise ConfigError(f"{shown}: nothing measured is ever so large")
