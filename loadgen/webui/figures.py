@@ -133,7 +133,7 @@ class Figures:
         if record.phase == WARMUP or record.outcome == CANCELLED or record.engine not in self._seconds:
             return
         good = record.outcome == OK and self._limits.met(record)
-        kind = getattr(record, "traffic_class", None) or ""
+        kind = record.traffic_class or ""
         for key in {(record.engine, ""), (record.engine, kind)}:
             self._requests.setdefault(key, _Requests()).add(record, good)
 
@@ -214,17 +214,18 @@ class Figures:
 
 
 def final_rows(summary: Any, live: Iterable[Row]) -> list[Row]:
-    """The rows of a run that is over, from its RunSummary; goodput, lag and classes as they were counted."""
+    """The rows of a run that is over, from its RunSummary; goodput and lag as they were counted."""
     validity = summary.validity
     out = []
     for row in live:
         figures = summary.engines.get(row["engine"])
+        if figures is not None and row["class"]:
+            figures = (figures.get("classes") or {}).get(row["class"])
         new = {**row, "in_flight": None if row["class"] else 0}
         if validity is not None:
-            new.update(
-                validity=validity.level.word, reasons=[clean(r, 400) for r in validity.reasons], final=True
-            )
-        if figures is not None and not row["class"]:
+            reasons = [clean(reason, 400) for reason in validity.reasons]
+            new.update(validity=validity.level.word, reasons=reasons, final=True)
+        if figures is not None:
             ttft, tpot = figures.get("ttft_ms") or {}, figures.get("tpot_ms") or {}
             new.update(
                 requests=figures["counts"]["requests"],

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.sim.launch import SimProcess
+from loadgen.webui.feed import KINDS
+from loadgen.webui.history import History
 from tests.e2e.conftest import engine_flags
 from tests.e2e.test_locust_web import Web
 from tests.support.chromium import DESKTOP, PHONE, Browser, Page
@@ -135,6 +137,37 @@ def test_a_lost_connection_and_another_run(browser: Browser, web: Web, address: 
         page.wait_for("!document.getElementById('report').hidden")
 
 
+def answer_with(page: Page, found: dict) -> None:
+    """From now on the page gets this, whatever it asks."""
+    page.value(
+        f"void (window.fetch = async () => new Response({json.dumps(json.dumps(found))}, "
+        "{headers: {'content-type': 'application/json'}}))"
+    )
+
+
+def test_after_an_hour_it_draws_at_once(browser: Browser, web: Web, address: str) -> None:
+    history, now = History(KINDS), int(time.time())
+    for s in range(3600):
+        for n in range(4):
+            t = now - 3600 + s
+            history.put("engine", f"engine {n}", t, {f.name: 100.0 + s % 90 for f in KINDS["engine"]})
+            history.put("gpu", f"GPU {n}", t, {f.name: 100.0 + s % 90 for f in KINDS["gpu"]})
+    run = {"name": "long", "scenario": "s", "engines": [f"engine {n}" for n in range(4)], "good_means": ""}
+    found = {"epoch": "e", "now": now, "rows": [], **history.since(0)}
+    with browser.page(f"{address}/llm") as page:
+        page.wait_for(READY)
+        answer_with(page, {**found, "run": {**run, "state": "running", "start": now - 3600}})
+        page.wait_for(f"document.getElementById('title').textContent === 'long' && {TRACES} >= 16")
+        drawn_ms = page.value(
+            "(() => { const t = performance.now(); document.querySelectorAll('#ranges button')[3].click(); "
+            "return performance.now() - t })()"
+        )
+        assert drawn_ms < 3000  # a quarter of a second where nothing else runs
+        line = page.value("document.querySelector('#chart-tokens .plot').data[0].y")
+        assert len(line) in (900, 901)
+        assert None not in line  # no gap where seconds become tens
+
+
 def test_what_a_server_says_stays_text(browser: Browser, web: Web, address: str) -> None:
     """In names, notes, reasons and marks alike."""
     now = int(time.time())
@@ -173,11 +206,7 @@ def test_what_a_server_says_stays_text(browser: Browser, web: Web, address: str)
     }
     with browser.page(f"{address}/llm") as page:
         page.wait_for(READY)
-        answer = json.dumps(json.dumps(evil))
-        page.value(
-            f"void (window.fetch = async () => new Response({answer}, "
-            "{headers: {'content-type': 'application/json'}}))"
-        )
+        answer_with(page, evil)
         page.wait_for("document.querySelectorAll('#notes li').length === 2")
         page.wait_for("document.querySelectorAll('#chart-tokens .annotation-text').length === 1")
         assert page.value("document.querySelector('#notes li').textContent") == EVIL

@@ -197,13 +197,15 @@
       const seconds = [...track.rows.keys()].filter((t) => t >= from - 60 && t <= to).sort((a, b) => a - b);
       for (const [figure, dash, word] of chart.lines) {
         const x = [], y = [];
-        let before = null;
+        let before = null, step = 1;
         for (const t of seconds) {
           const row = track.rows.get(t);
           if (row[figure] === undefined) continue;
-          if (before !== null && t - before > 3 * row.step + 2) { x.push(moment(before + 1)); y.push(null); }
+          step = Math.max(step, row.step); // between two steps the longer one counts
+          if (before !== null && t - before > 3 * step + 2) { x.push(moment(before + 1)); y.push(null); }
           x.push(moment(t + row.step / 2)); y.push(row[figure]);
           before = t;
+          step = row.step;
         }
         if (!x.length) continue;
         out.push({
