@@ -153,6 +153,13 @@ class Suite:
             data["runs"].append(run.path.name)
             self._write(data)
 
+    def drop(self, run: RunDir) -> None:
+        """List a run no longer; its directory stays."""
+        data = self._read()
+        if run.path.name in data["runs"]:
+            data["runs"].remove(run.path.name)
+            self._write(data)
+
     def runs(self) -> list[RunDir]:
         """Its runs in order; a listed run whose directory is gone is left out."""
         return [RunDir(self.path / n) for n in self._read()["runs"] if is_run(self.path / n)]

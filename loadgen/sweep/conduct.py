@@ -38,6 +38,7 @@ class Conductor:
         sweep = self.sweep
         sweep.state, sweep.end_ns = RUNNING, None
         sweep.write(self.suite.path)
+        self._drop_cut_steps()
         try:
             sweep.state = self._steps()
         except BaseException:
@@ -47,6 +48,14 @@ class Conductor:
             sweep.end_ns = time.time_ns()
             sweep.write(self.suite.path)
         return sweep.state
+
+    def _drop_cut_steps(self) -> None:
+        """A step that was cut short is made again: what there is of it is no part of the sweep, nor of what
+        `loadgen check` and `report` say of it."""
+        made = {step.run for step in self.sweep.steps}
+        for run in self.suite.runs():
+            if run.name not in made:
+                self.suite.drop(run)
 
     def next(self) -> Step | None:
         """The first step is for whatever engines there are; it tells which."""

@@ -13,7 +13,7 @@ from rich.text import Text
 from loadgen.plain import clean, number, plural
 from loadgen.sweep.plot import plot
 from loadgen.sweep.point import MET, NOT_MET
-from loadgen.sweep.record import Sweep
+from loadgen.sweep.record import COMPLETE, RUNNING, Sweep
 
 WIDTH = 80
 NAME = 24  # characters of an engine's name in a picture's legend
@@ -23,7 +23,8 @@ COLUMNS = ("users", "tok/s", "gain", "TTFT p50", "p95", "TPOT p50", "p95", "e2e 
 
 def print_sweep(sweep: Sweep, console: Console) -> None:
     """Each engine's table, the curves, and what was found."""
-    state = "" if sweep.state == "complete" else f" · {clean(sweep.state, 20)}"
+    said = "running, or killed" if sweep.state == RUNNING else clean(sweep.state, 20)
+    state = "" if sweep.state == COMPLETE else f" · {said}"
     console.print(Text(f"sweep of {clean(sweep.workload)} · {clean(sweep.name)}{state}", style="bold"))
     if not sweep.steps:
         console.print(Text("no step was made"))

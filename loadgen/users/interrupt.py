@@ -15,6 +15,7 @@ from typing import Any
 import gevent
 
 from loadgen import exitcodes
+from loadgen.plain import plural
 from loadgen.users.session import STATE_RUNS, Session
 
 log = logging.getLogger("loadgen")
@@ -47,7 +48,8 @@ class Interrupt:
         if self._presses == 1:
             self._first(runner)
         elif self._presses == 2:
-            log.warning("cutting %d requests; they are recorded as cancelled", self._session.crew.in_flight)
+            cut = plural(self._session.crew.in_flight, "request")
+            log.warning("cutting %s, recorded as cancelled", cut)
             self._session.cut()
         else:
             os._exit(exitcodes.INTERRUPTED)
@@ -55,8 +57,8 @@ class Interrupt:
     def _first(self, runner: Any) -> None:
         if runner.state in STATE_RUNS:
             log.warning(
-                "stopping: %d requests in flight may finish (Ctrl-C again cuts them)",
-                self._session.crew.in_flight,
+                "stopping: %s in flight may finish (Ctrl-C again cuts them)",
+                plural(self._session.crew.in_flight, "request"),
             )
         web_ui = self._session.environment.web_ui
         runner.quit()

@@ -116,6 +116,8 @@ def test_a_step_that_was_cut_short_is_made_again(suite: Suite) -> None:
     machine.patience, machine.state = 1000, "complete"
     conductor(sweep, machine).go()
     assert [s.load for s in machine.steps] == [1, 1, 2, 4, 8]
+    # What there was of it is no part of the sweep any more.
+    assert [run.name for run in suite.runs()] == [step.run for step in sweep.steps]
 
 
 def test_a_time_limit_of_a_step_is_not_the_end_of_the_sweep(suite: Suite) -> None:
