@@ -69,6 +69,7 @@ LEFT_OUT = {
     "timeouts",
     "influxdb",
     "telemetry",
+    "open_loop",
     "scenario",
     "prompt_lengths",
 }  # tables of their own; the workload's to say
@@ -80,6 +81,7 @@ def tables() -> dict[str, str]:
     """Marker in the page -> the table that belongs there."""
     return {
         "settings": _table(Settings, ""),
+        "open_loop": _table(OpenLoopSpec, "open_loop."),
         "timeouts": _table(Timeouts, "timeouts."),
         "telemetry": _table(TelemetrySpec, "telemetry."),
         "influxdb": _table(InfluxdbSpec, "influxdb.", INFLUXDB_MEANINGS),

@@ -21,6 +21,6 @@ def test_the_example_as_it_stands_names_the_two_default_endpoints() -> None:
 def test_every_commented_setting_exists_and_shows_its_default(tmp_path: Path) -> None:
     text = EXAMPLE.read_text()
     everything = tmp_path / "loadgen.toml"
-    everything.write_text(re.sub(r"^# (?=\[timeouts\]|[a-z_]+ = )", "", text, flags=re.M))
+    everything.write_text(re.sub(r"^# (?=\[(?:timeouts|open_loop)\]|[a-z_]+ = )", "", text, flags=re.M))
     shown = load_settings(env={}, config_file=everything).model_dump(exclude={"engines", "prompt_file"})
     assert shown == Settings().model_dump(exclude={"engines", "prompt_file"})

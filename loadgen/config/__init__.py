@@ -8,6 +8,7 @@ from loadgen.config.base import ConfigError
 from loadgen.config.engine import KINDS, EngineSpec, Kind
 from loadgen.config.influxdb import InfluxdbSpec
 from loadgen.config.load import DEFAULT_ENGINES, load_settings, parse_engine_flag
+from loadgen.config.openloop import OpenLoopSpec
 from loadgen.config.settings import CONFIG_FILE, Settings, Timeouts
 from loadgen.config.telemetry import TelemetrySpec
 
@@ -19,6 +20,7 @@ __all__ = [
     "EngineSpec",
     "InfluxdbSpec",
     "Kind",
+    "OpenLoopSpec",
     "Settings",
     "TelemetrySpec",
     "Timeouts",

@@ -10,7 +10,9 @@ from pydantic import Field, field_validator, model_validator
 from loadgen.config.base import Count, Model, Seconds
 from loadgen.config.engine import EngineSpec
 from loadgen.config.influxdb import InfluxdbSpec
+from loadgen.config.openloop import OpenLoopSpec
 from loadgen.config.telemetry import TelemetrySpec
+from loadgen.workload.arrivals import PROCESSES, TRACE
 from loadgen.workload.classes import MOST, TrafficClass, parse_mix
 
 CONFIG_FILE = "loadgen.toml"
@@ -31,6 +33,9 @@ class Settings(Model):
     `warmup_requests` is a number per user and engine; with `warmup = "steady"` more follow until TTFT is
     steady, for `warmup_max_s` at most. `salt = "off"` sends a file's prompts as they are, so that prefix
     caches may help: a measurement of its own kind. Fields that end in `_s` are seconds.
+
+    With an `arrival` of poisson, constant, gamma or trace the load is an open loop: `open_loop` says at what
+    rate requests come, and there are no `users`.
 
     `prompt_tokens` may be a list: then each turn has `turn_requests` requests of every length, and
     `prompt_lengths` holds them (`prompt_tokens` the longest). `mix` names traffic classes with their shares
@@ -62,7 +67,8 @@ class Settings(Model):
     prompt_file: Path | None = None
     salt: Literal["on", "off"] = "on"
     seed: int = Field(default=1, ge=0, lt=2**32 - 1)  # llama.cpp: 32 bits, all ones (or -1) mean a random one
-    arrival: Literal["burst", "staggered"] = "burst"
+    arrival: Literal["burst", "staggered", "poisson", "constant", "gamma", "trace"] = "burst"
+    open_loop: OpenLoopSpec = OpenLoopSpec()
     thinking: Literal["off", "on"] = "off"
     temperature: float = Field(default=0.0, ge=0)
     residency: Literal["shared", "exclusive", "parallel"] = "shared"
@@ -112,6 +118,34 @@ class Settings(Model):
             conversations = -(-self.turn_requests // self.exchanges)
             object.__setattr__(self, "turn_requests", conversations * self.exchanges)
         return self
+
+    @model_validator(mode="after")
+    def _closed_or_open(self) -> Settings:
+        spec = self.open_loop
+        if spec.trace is not None:
+            object.__setattr__(self, "arrival", TRACE)
+        elif self.arrival == TRACE:
+            raise ValueError("arrival: a trace is replayed by naming its file: open_loop.trace")
+        if not self.open:
+            for name in ("rate", "turn_s"):
+                if getattr(spec, name) is not None:
+                    raise ValueError(
+                        f"open_loop.{name}: {self.arrival} arrivals are those of users who wait for their "
+                        f"answers; with an arrival of {', '.join(PROCESSES)} requests come at a rate"
+                    )
+        else:
+            if self.exchanges > 1 or self.prompt_lengths:
+                what = "conversations" if self.exchanges > 1 else "several prompt lengths"
+                raise ValueError(f"{what} are of users who wait for their answers: take an arrival of burst")
+            if self.mix is not None and spec.trace is not None:
+                raise ValueError("a trace has lengths of its own: leave mix away")
+            object.__setattr__(self, "users", 1)  # nobody's: requests come whether others have ended or not
+        return self
+
+    @property
+    def open(self) -> bool:
+        """Whether requests come by a schedule, whatever the server does."""
+        return self.arrival in PROCESSES or self.arrival == TRACE
 
     @model_validator(mode="after")
     def _unique_names(self) -> Settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locust  # noqa: F401  (patches the standard library, must come first)
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -48,6 +49,7 @@ class StreamClient:
         self._idle: Connection | None = None
         self._head = self._fixed_head()
         self._current: Exchange | None = None
+        self._opened_before = False  # the current exchange's connection, by `open`
 
     def send(
         self,
@@ -74,7 +76,8 @@ class StreamClient:
             if conn is None:
                 return exchange
             self._exchange(conn, request, exchange, scheduled_mono_ns)
-            if exchange.reused and exchange.status is None and not exchange.bytes and exchange.lost:
+            kept = exchange.reused or self._opened_before
+            if kept and exchange.status is None and not exchange.bytes and exchange.lost:
                 # The server had closed the kept connection before it saw this request: its FIN and our
                 # bytes crossed. Not the server's failure, and nothing has been measured yet.
                 continue
@@ -84,6 +87,19 @@ class StreamClient:
         """The exchange that a stop of the user cut off."""
         return self._current if self._current is not None and self._current.cancelled else None
 
+    @property
+    def ready(self) -> bool:
+        """Whether a connection is there that is alive as far as is known."""
+        return self._idle is not None and self._idle.alive()
+
+    def open(self) -> None:
+        """Connect now, so that the next request need not. If it fails, `send` will try again and tell."""
+        if self.ready:
+            return
+        self.close()
+        with contextlib.suppress(ConnectError):
+            self._idle = Connection(self._endpoint, self._timeouts.connect_s)
+
     def close(self) -> None:
         if self._idle is not None:
             self._idle.close()
@@ -91,9 +107,14 @@ class StreamClient:
 
     def _connect(self, exchange: Exchange) -> Connection | None:
         conn, self._idle = self._idle, None
+        self._opened_before = False
         if conn is not None:
             if conn.alive():
-                exchange.reused = True
+                # One that `open` has made is new to the server: its time is told with its first request.
+                exchange.reused = conn.used
+                exchange.connect_ns = None if conn.used else conn.connect_ns
+                self._opened_before = not conn.used
+                conn.used = True
                 return conn
             conn.close()
         try:
@@ -104,6 +125,7 @@ class StreamClient:
             exchange.fail(e.verdict)
             return None
         exchange.connect_ns = conn.connect_ns
+        conn.used = True
         return conn
 
     def _exchange(

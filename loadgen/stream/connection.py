@@ -89,6 +89,7 @@ class Connection:
             self.close()
             raise
         self.connect_ns: int | None = time.monotonic_ns() - started
+        self.used = False  # for a request
 
     @property
     def plain(self) -> bool:

@@ -14,6 +14,14 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 
 from loadgen.users import hooks as _hooks  # noqa: F401  (listens to Locust's events)
 from loadgen.users.user import LlmUser
-from loadgen.workload.scenarios import CHAT, CONCURRENCY, LONG_PROMPT, MIXED, SINGLE_USER, Scenario
+from loadgen.workload.scenarios import (
+    CHAT,
+    CONCURRENCY,
+    LONG_PROMPT,
+    MIXED,
+    OPEN_LOOP,
+    SINGLE_USER,
+    Scenario,
+)
 
-__all__ = ["CHAT", "CONCURRENCY", "LONG_PROMPT", "MIXED", "SINGLE_USER", "LlmUser", "Scenario"]
+__all__ = ["CHAT", "CONCURRENCY", "LONG_PROMPT", "MIXED", "OPEN_LOOP", "SINGLE_USER", "LlmUser", "Scenario"]

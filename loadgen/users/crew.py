@@ -18,6 +18,7 @@ from typing import Any
 import gevent
 from gevent.event import Event
 
+from loadgen.metrics.send_lag import LATE_MS
 from loadgen.record import DRAIN, MEASURE, RequestRecord
 from loadgen.users.lane import Lane
 from loadgen.workload.conversation import next_prompt
@@ -28,12 +29,14 @@ _KEPT = 1000  # times of the latest requests: progress takes their median while 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """One request to be sent: its body is made before the turn begins, so that a burst is one."""
+    """One request to be sent: its body is made before the turn begins, so that a burst is one. `due_ns` after
+    the batch's start it is to be sent, in an open loop."""
 
     batch: Batch
     prompt: Prompt
     body: bytes
     output_tokens: int
+    due_ns: int | None = None
     scheduled_mono_ns: int | None = None
 
 
@@ -44,7 +47,9 @@ class Batch:
     begun); `done` is set when no job is left and none in flight. `last_end_ns` is the wall time at which the
     last response ended. A conversation is one job and several requests: `total` counts them all, `thinking`
     the users who are about to ask further, `skipped` what could not be asked since there was no answer to go
-    on from. `ttfts_ms` and `e2es_ms` are of the latest requests, for progress and warm-up.
+    on from. In an open loop jobs are `scheduled`: `late` counts those that were sent late (of those that have
+    ended), `dropped` those that were not sent since `limit` were in flight, `peak` is the most there were.
+    `ttfts_ms` and `e2es_ms` are of the latest requests, for progress and warm-up.
     """
 
     def __init__(self, lane: Lane, phase: str, turn: int, block: int) -> None:
@@ -57,6 +62,11 @@ class Batch:
         self.total = 0
         self.thinking = 0
         self.skipped = 0
+        self.scheduled = False
+        self.limit = 1_000_000
+        self.late = 0
+        self.dropped = 0
+        self.peak = 0
         self.in_flight = 0
         self.finished = 0
         self.failed = 0
@@ -70,8 +80,13 @@ class Batch:
         self.last_end_ns = 0
         self.done = Event()
 
-    def add(self, prompt: Prompt, output_tokens: int) -> None:
-        self.jobs.append(self._job(prompt, prompt.output_tokens or output_tokens))
+    def add(self, prompt: Prompt, output_tokens: int, due_s: float | None = None) -> None:
+        """`due_s`: seconds after the start, in an open loop; jobs are added in order."""
+        job = self._job(prompt, prompt.output_tokens or output_tokens)
+        if due_s is not None:
+            job.due_ns = round(due_s * 1e9)
+            self.scheduled = True
+        self.jobs.append(job)
         self.total += 1 + len(prompt.follow_ups)
 
     def _job(self, prompt: Prompt, tokens: int) -> Job:
@@ -121,6 +136,20 @@ class Batch:
         self.in_flight += 1
         return job
 
+    def launch(self) -> bool:
+        """A job of an open loop is due; whether it may be sent."""
+        if self.in_flight >= self.limit:
+            self.drop(1)
+            return False
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
+        return True
+
+    def drop(self, jobs: int) -> None:
+        self.dropped += jobs
+        self.finished += jobs
+        self.check_done()
+
     def finish(self, record: RequestRecord | None) -> None:
         """A claimed job has ended; None if it was never sent."""
         self.in_flight -= 1
@@ -129,6 +158,7 @@ class Batch:
             ended_ms = record.complete_ms if record.complete_ms is not None else record.e2e_ms or 0.0
             self.last_end_ns = max(self.last_end_ns, record.sent_ns + int(ended_ms * 1e6))
             self.failed += record.outcome == "failed"
+            self.late += self.scheduled and (record.send_lag_ms or 0.0) > LATE_MS
             self.output_tokens += record.output_tokens or 0
             if record.outcome == "ok" and record.ttft_ms is not None and record.e2e_ms is not None:
                 self.ttfts_ms.append(record.ttft_ms)
@@ -190,6 +220,16 @@ class Crew:
             if batch.members.pop(user, None) is not None and not batch.members:
                 batch.members.update(dict.fromkeys(self.users, -1.0))
                 self._ring()
+
+    def cut(self) -> None:
+        """End what is in flight. Here Locust does, by ending users."""
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until nothing is in flight any more; whether that came to be. Here Locust waits for users."""
+        return True
+
+    def close(self) -> None:
+        """The run is over."""
 
     def settle(self) -> None:
         """Before a turn: wait until there are as many users as there shall be. Here they come at once."""

@@ -138,7 +138,7 @@ class Director:
         settings = self.run.settings
         self._enter("waiting for users")
         self._gather()
-        if settings.residency == "parallel" and len(self._lanes) > 1:
+        if settings.residency == "parallel" and len(self._lanes) > 1 and not settings.open:
             # Each engine has the asked number of users to itself.
             self._users_in.clear()
             self._want_users(settings.users * len(self._lanes))
@@ -247,15 +247,20 @@ class Director:
         plan = []
         for turn, lane in zip(turns, lanes, strict=True):
             batch = Batch(lane, MEASURE, turn.index, turn.block)
-            for prompt in self.supply.block(turn.block):
-                batch.add(prompt, settings.output_tokens)
+            batch.limit = settings.open_loop.max_in_flight
+            prompts = self.supply.block(turn.block)
+            for prompt, due_s in zip(prompts, self.supply.due_s(turn.block), strict=True):
+                batch.add(prompt, settings.output_tokens, due_s)
             users = self._members(turn)
-            if len(users) != settings.users:  # somebody changed them in the web UI
+            if len(users) != settings.users and not settings.open:  # somebody changed them in the web UI
                 self.run.note(
                     f"turn {turn.index} ({turn.engine}) was measured with {len(users)} users, not "
                     f"{settings.users}: its figures do not compare with those of other turns"
                 )
-            plan.append((batch, users, start_offsets(len(users), settings.arrival, lane.request_s)))
+            offsets = [0.0] * len(users)
+            if not settings.open:
+                offsets = start_offsets(len(users), settings.arrival, lane.request_s)
+            plan.append((batch, users, offsets))
             self._read_cache_counters(lane, before=True)
         # A collection now, and none of old objects later: with everything that exists so far set aside, a
         # collection during the turn only looks at what the turn itself has made and lasts microseconds.
@@ -264,8 +269,9 @@ class Director:
         self.crew.prepare(plan)
         for turn, (batch, users, _) in zip(turns, plan, strict=True):
             self.active.append((turn, batch))
+            load = self.supply.load(turn.block) if settings.open else {"users": len(users)}
             self.run.events.append(
-                "turn_start", engine=turn.engine, turn=turn.index, block=turn.block, users=len(users)
+                "turn_start", engine=turn.engine, turn=turn.index, block=turn.block, **load
             )
         began = time.monotonic()
         self._work(plan)
@@ -291,12 +297,16 @@ class Director:
             )
         t_ns, mono_ns = time.time_ns(), time.monotonic_ns()
         ended = batch.last_end_ns or t_ns
+        kept = {}
+        if batch.scheduled:
+            kept = {"dropped": batch.dropped, "late": batch.late, "peak_in_flight": batch.peak}
         self.run.events.append(
             "turn_end",
             engine=turn.engine,
             turn=turn.index,
             block=turn.block,
             complete=batch.complete,
+            **kept,
             t_ns=ended,
             mono_ns=mono_ns - (t_ns - ended),
         )
@@ -304,7 +314,7 @@ class Director:
     def _members(self, turn: Turn) -> list[object]:
         """The users that serve this turn: all, or one engine's share where engines run in parallel."""
         users = list(self.crew.users)
-        if self.run.settings.residency != "parallel":
+        if self.run.settings.residency != "parallel" or self.run.settings.open:
             return users
         return users[list(self._lanes).index(turn.engine) :: len(self._lanes)]
 

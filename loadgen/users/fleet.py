@@ -26,6 +26,7 @@ from loadgen.users.clocks import Sample
 from loadgen.users.crew import Batch, Crew, Plan
 from loadgen.users.peers import GONE_STATES, HELLO_S, Part, Worker
 from loadgen.users.run import Run
+from loadgen.workload.arrivals import share
 
 log = logging.getLogger("loadgen")
 
@@ -33,6 +34,7 @@ READY_S = 60.0
 SETTLE_S = 10.0
 WATCH_S = 0.5
 BYE_S = 5.0
+START_S = 0.05  # from the order to begin until a schedule begins: on its way to all workers
 POLL_S = 0.05
 
 
@@ -73,6 +75,10 @@ class Fleet(Crew):
         """Wait until workers have as many users as Locust wants: it shares them out anew when a worker comes
         or goes, and workers obey between turns."""
         deadline = time.monotonic() + SETTLE_S
+        if self._open:  # a dispatcher each
+            while any(not w.greeted for w in self.workers.values()) and time.monotonic() < deadline:
+                gevent.sleep(POLL_S)
+            return
         while len(self) != self._runner.target_user_count and time.monotonic() < deadline:
             gevent.sleep(POLL_S)
 
@@ -93,14 +99,18 @@ class Fleet(Crew):
         """Let all workers begin."""
         if batch not in self._parts:
             self.prepare([(batch, members, offsets_s)])
-        batch.start_mono_ns = time.monotonic_ns()
+        ahead_ns = int(START_S * 1e9) if batch.scheduled else 0
+        batch.start_mono_ns = time.monotonic_ns() + ahead_ns
+        start_ns = time.time_ns() + ahead_ns if batch.scheduled else None
         self.batches.append(batch)
         if self._halted:
             self._parts[batch] = {}
             batch.halt()
         for part in self._parts[batch].values():
             if not part.done:
-                self._send(part.worker, messages.BEGIN, {"number": self._numbers[batch]})
+                self._send(
+                    part.worker, messages.BEGIN, {"number": self._numbers[batch], "start_ns": start_ns}
+                )
         self._check(batch)
 
     def end(self, batch: Batch) -> None:
@@ -174,6 +184,10 @@ class Fleet(Crew):
         """Raw events that the workers have read of an engine."""
         return sum(w.events.get(engine, 0) for w in self.workers.values())
 
+    @property
+    def _open(self) -> bool:
+        return self._run is not None and self._run.settings.open
+
     # --- what workers say ----------------------------------------------------------------------------------
 
     def heard(self, kind: str, worker_id: str, data: Any) -> None:
@@ -187,9 +201,13 @@ class Fleet(Crew):
             self._told_time(worker, data)
         elif kind == messages.HELLO:
             worker.host, worker.greeted = str(data.get("host", "")), True
+            if self._open:
+                worker.users = 1  # its dispatcher
+                self._count_users()
         elif kind == messages.USERS:
-            worker.users = int(data["users"])
-            self._count_users()
+            if not self._open:
+                worker.users = int(data["users"])
+                self._count_users()
         elif kind == messages.READY:
             if found := self._part(worker, data):
                 found[1].ready.set()
@@ -200,7 +218,10 @@ class Fleet(Crew):
                 batch, part = found
                 part.done = True
                 part.ready.set()
-                batch.in_flight = max(0, batch.in_flight - int(data.get("unsent", 0)))
+                dropped = int(data.get("dropped", 0))
+                batch.in_flight = max(0, batch.in_flight - int(data.get("unsent", 0)) - dropped)
+                batch.peak += int(data.get("peak", 0))
+                batch.drop(dropped)
                 batch.skipped += int(data.get("skipped", 0))
                 self._check(batch)
         elif kind == messages.BYE:
@@ -290,10 +311,10 @@ class Fleet(Crew):
         jobs, batch.jobs = list(batch.jobs), deque()
         for j, job in enumerate(jobs):
             (worker_id, _), _ = here[j % len(here)]
-            shares.setdefault(worker_id, []).append((job.prompt, job.output_tokens))
+            shares.setdefault(worker_id, []).append(job)
         parts = self._parts[batch] = {i: Part(self.workers[i], len(share)) for i, share in shares.items()}
         batch.in_flight = batch.total
-        for worker_id, part in parts.items():
+        for index, (worker_id, part) in enumerate(parts.items()):
             order = {
                 "number": number,
                 "clock_offset_ns": part.worker.clock.offset_ns,
@@ -304,7 +325,9 @@ class Fleet(Crew):
                 "workers": len(parts),
                 "turn": batch.turn,
                 "block": batch.block,
-                "jobs": messages.prompt_rows(shares[worker_id]),
+                "limit": max(1, share(batch.limit, index, len(parts))),
+                "jobs": messages.prompt_rows((job.prompt, job.output_tokens) for job in shares[worker_id]),
+                "due_s": [None if job.due_ns is None else job.due_ns / 1e9 for job in shares[worker_id]],
                 "members": [(m[1], o) for m, o in here if m[0] == worker_id],
             }
             self._send(part.worker, messages.BATCH, messages.pack(order))

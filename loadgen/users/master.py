@@ -20,8 +20,6 @@ from loadgen.users.run import Run
 from loadgen.users.session import Session
 from loadgen.users.windows import WindowWriter
 
-CUT_S = 10.0
-
 
 class MasterSession(Session):
     """Runs the turns, and keeps all records and seconds; the workers' own journals are a safety copy."""
@@ -41,11 +39,7 @@ class MasterSession(Session):
         return self.crew
 
     def test_stopping(self) -> None:
-        super().test_stopping()
-        # Locust ends users at once; what is in flight is waited for here, where all of it is known.
-        if not self.fleet.drain(self.options.stop_timeout or 0):
-            self.cut()
-            self.fleet.drain(CUT_S)
+        super().test_stopping()  # which waits for what is in flight: Locust ends users at once
         self.fleet.close()  # Locust takes out the workers that it stops, and they are not lost
 
     def spawning_complete(self) -> None:
@@ -68,6 +62,9 @@ class MasterSession(Session):
             lost=self._worker_lost,
             problem=self._worker_problem,
         )
+
+    def _become_open(self) -> None:
+        """The workers do."""
 
     def _opened_run(self, run: Run) -> None:
         self.fleet.open(run)

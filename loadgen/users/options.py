@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,8 +103,49 @@ OPTIONS: tuple[Option, ...] = (
         "--arrival",
         "arrival",
         str,
-        "burst: users start a turn together; staggered: evenly over one request's time",
-        ("burst", "staggered"),
+        "users' requests: burst (all start a turn together) or staggered (evenly over one request's time); "
+        "requests at --rate, whatever the server does: poisson, constant or gamma; trace: of --trace",
+        ("burst", "staggered", "poisson", "constant", "gamma", "trace"),
+    ),
+    Option("--rate", "open_loop.rate", float, "requests a second of an open loop", metavar="R"),
+    Option(
+        "--turn-seconds",
+        "open_loop.turn_s",
+        float,
+        "length of an open loop's turn, in place of --turn-requests",
+        metavar="S",
+    ),
+    Option(
+        "--burstiness",
+        "open_loop.burstiness",
+        float,
+        "coefficient of variation of gamma arrivals' gaps: 1 is poisson, 2 comes in bursts",
+        metavar="B",
+    ),
+    Option(
+        "--max-in-flight",
+        "open_loop.max_in_flight",
+        int,
+        "requests of an open loop at once; one that is due beyond that is dropped, and the run is void",
+        metavar="N",
+    ),
+    Option(
+        "--trace",
+        "open_loop.trace",
+        str,
+        "replay recorded arrivals and lengths: Mooncake JSONL, Azure or BurstGPT CSV",
+        metavar="FILE",
+    ),
+    Option(
+        "--trace-start", "open_loop.trace_start_s", float, "where in the trace to begin, in s", metavar="S"
+    ),
+    Option("--speed-up", "open_loop.speed_up", float, "replay a trace so many times as fast", metavar="X"),
+    Option(
+        "--trace-longest",
+        "open_loop.longest",
+        int,
+        "leave out requests of a trace with more tokens than this, prompt and answer together",
+        metavar="N",
     ),
     Option(
         "--residency",
@@ -206,7 +247,7 @@ def add_options(parser: Any, defaults: Settings) -> None:
         actions.append(
             group.add_argument(
                 option.flag,
-                type=str if option.type is tuple else option.type,
+                type=_type(option.type),
                 default=value,
                 choices=option.choices,
                 metavar=option.metavar,
@@ -216,6 +257,18 @@ def add_options(parser: Any, defaults: Settings) -> None:
     for action in actions:  # Locust's parser sets these itself, but not for what is added to a group
         action.include_in_web_ui = True
         action.is_secret = action.is_required = action.is_multiple = False
+
+
+def _type(of: type) -> Callable[[str], Any]:
+    """How argparse reads a value: lists as text; a number that is not given, and has no default, is ""."""
+    if of not in (int, float):
+        return str
+
+    def read(text: str) -> Any:
+        return of(text) if text else text
+
+    read.__name__ = of.__name__  # argparse says it: invalid float value
+    return read
 
 
 def settings_from(

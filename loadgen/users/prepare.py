@@ -20,6 +20,11 @@ NOBODY = (
     "with VLLM_URL and LLAMACPP_URL, or start simulated ones with `loadgen sim`"
 )
 
+NO_RATE = (
+    "an open loop needs the rate at which requests come, --rate 8 for 8 a second, or a trace to replay, "
+    "--trace FILE"
+)
+
 
 def prepare(settings: Settings, make: MakeEngine = make_engine) -> tuple[Settings, list[Lane], PromptSupply]:
     """The engines that take part, fit for the run, and a supply of prompts that can be made for them.
@@ -28,6 +33,8 @@ def prepare(settings: Settings, make: MakeEngine = make_engine) -> tuple[Setting
     engine runs yet, so each is checked when it has been started. Raises ConfigError, EngineError or
     PromptError with one clear sentence.
     """
+    if settings.open and settings.open_loop.rate is None and settings.open_loop.trace is None:
+        raise ConfigError(NO_RATE)
     supply = PromptSupply(settings, run_salt=os.urandom(8).hex())
     lanes: list[Lane] = []
     for spec in settings.engines:

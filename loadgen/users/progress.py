@@ -84,6 +84,10 @@ class Progress:
                 parts.append(f"{turn.engine}, {batch.finished}/{batch.total} done")
                 if batch.failed:
                     parts.append(f"{batch.failed} failed")
+                if batch.late:
+                    parts.append(f"{batch.late} sent late")
+                if batch.dropped:
+                    parts.append(f"{batch.dropped} dropped")
                 if (rate := self._tokens_per_s(turn.engine)) is not None:
                     parts.append(f"{rate:.0f} tok/s")
                 if batch.ttfts_ms:

@@ -29,6 +29,7 @@ from loadgen.users.clients import client_for
 from loadgen.users.crew import Crew
 from loadgen.users.delivery import Delivery
 from loadgen.users.director import Director
+from loadgen.users.dispatcher import Dispatcher
 from loadgen.users.lane import Lane
 from loadgen.users.options import settings_from
 from loadgen.users.prepare import prepare
@@ -36,9 +37,10 @@ from loadgen.users.progress import Progress
 from loadgen.users.residency import Residency
 from loadgen.users.result import show_result
 from loadgen.users.run import Run
+from loadgen.users.sending import Client
 from loadgen.users.supply import PromptSupply
 from loadgen.users.telemetry import Telemetry
-from loadgen.users.user import HOST_HINT, Client, LlmUser, fire_request
+from loadgen.users.user import HOST_HINT, LlmUser, fire_request
 from loadgen.users.windows import WindowWriter
 from loadgen.workload.prompts import PromptError
 
@@ -50,6 +52,7 @@ log = logging.getLogger("loadgen")
 
 MISTAKES = (ConfigError, EngineError, PromptError, StoreError)
 STATE_RUNS = ("spawning", "running")
+CUT_S = 10.0  # until what was cut has been recorded
 
 
 class Session:
@@ -144,13 +147,15 @@ class Session:
         residency = None
         if settings.residency == "exclusive":
             residency = Residency(self.run.dir.path, settings.ready_timeout_s)
+        if settings.open:
+            self._become_open()
         self._director = Director(
             self.run,
             self.crew,
             supply,
             residency,
             users_in=self._users_in,
-            user_count=lambda: self.environment.runner.user_count,
+            user_count=lambda: 1 if settings.open else self.environment.runner.user_count,
             want_users=self._want_users,
             end=self._end_soon,
             telemetry=self._telemetry,
@@ -194,7 +199,7 @@ class Session:
     def spawning_complete(self) -> None:
         self._users_in.set()
         run, director = self.run, self._director
-        if run is not None and director is not None and director.active:
+        if run is not None and director is not None and director.active and not run.settings.open:
             working = sum(len(b.members) for _, b in director.active)
             now = self.environment.runner.user_count  # who was just spawned has not joined the crew yet
             if now != working:
@@ -207,9 +212,14 @@ class Session:
         if self._director is None:
             return
         self._director.stop()
+        # Where it is not Locust's users who have requests in flight, Locust does not wait for them.
+        if not self.crew.drain(self.options.stop_timeout or 0):
+            self.cut()
+            self.crew.drain(CUT_S)
 
     def cut(self) -> None:
         """End what is in flight; it is recorded as cancelled."""
+        self.crew.cut()
         for greenlet in list(self.environment.runner.user_greenlets):
             greenlet.kill(block=False)
 
@@ -248,6 +258,7 @@ class Session:
         assert run is not None
         try:
             self._closing_run(run)
+            self.crew.close()
             if self._windows is not None:
                 self._windows.stop()
             if self._telemetry is not None:
@@ -333,6 +344,10 @@ class Session:
 
     def _new_crew(self) -> Crew:
         return Crew()
+
+    def _become_open(self) -> None:
+        """The run is an open loop."""
+        self.crew = Dispatcher(self, self.crew.users)
 
     def _opened_run(self, run: Run) -> None:
         """A run begins."""

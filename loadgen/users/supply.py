@@ -14,6 +14,7 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.promptfile import read_prompt_file
 from loadgen.workload.prompts import PromptError, PromptMaker
 from loadgen.workload.salt import salted_messages, salts
+from loadgen.workload.schedule import Schedule
 
 
 class PromptSupply:
@@ -34,7 +35,10 @@ class PromptSupply:
         self._blocks: list[list[Prompt]] = []
         self._warmups = 0
         self._system: str | None = None
+        self.schedule = Schedule(settings) if settings.open else None
         self.facts: dict[str, Any] = {"run_salt": run_salt, "salted": settings.salt == "on"}
+        if self.schedule is not None:
+            self.facts.update(self.schedule.facts)
         if read:
             self.facts["file_sha256"] = read.sha256
 
@@ -47,7 +51,7 @@ class PromptSupply:
             maker = PromptMaker(
                 lane.count, self._settings.prompt_tokens, seed=self._settings.seed, run_salt=self._run_salt
             )
-            self._first = maker.make(0, wanted(self._settings, 0)[0].prompt_tokens)
+            self._first = maker.make(0, self._wanted(0)[0].prompt_tokens)
             if maker.exact:
                 break
         else:
@@ -71,7 +75,8 @@ class PromptSupply:
         """A sentence about prompts that are not of the exact length; None if they are."""
         if self._maker is None or self._maker.exact:
             return None
-        if self._settings.exchanges > 1 or self._settings.classes or self._settings.prompt_lengths:
+        s = self._settings
+        if s.exchanges > 1 or s.classes or s.prompt_lengths or s.open_loop.trace:
             return (
                 "prompts are only about as long as asked for, since no engine here has a tokenizer to ask; "
                 "their true lengths are in the records"
@@ -87,6 +92,7 @@ class PromptSupply:
         (Prompts that are made have the asked length, which preflight looks at.) The longest text of those
         that will be sent stands for all; where nothing counts tokens, the server will tell.
         """
+        self._check_trace(lane)
         if self._file is None or lane.info is None or lane.info.context is None:
             return
         used = self._file[: self._settings.turn_requests * self._settings.blocks]
@@ -98,6 +104,19 @@ class PromptSupply:
                 f"engine {lane.name}: prompt {longest.pair + 1} of {self._settings.prompt_file} has {tokens} "
                 f"tokens, which with {output} of output are more than the context of {lane.info.context}: "
                 "leave it out, or start the server with a longer context"
+            )
+
+    def _check_trace(self, lane: Lane) -> None:
+        longest = self.schedule.longest if self.schedule is not None else None
+        context = lane.info.context if lane.info is not None else None
+        if longest is None or context is None or self._file is not None:
+            return
+        prompt, output = longest.prompt_tokens or 0, longest.output_tokens or 0
+        if prompt + output > context:
+            raise PromptError(
+                f"engine {lane.name}: the longest request of the trace has {prompt} prompt and {output} "
+                f"output tokens, more than the context of {context}: leave such requests out with "
+                f"--trace-longest {context}, or start the server with a longer context"
             )
 
     def look_at(self, lane: Lane) -> None:
@@ -113,7 +132,7 @@ class PromptSupply:
         pair = 0
         for block in range(blocks):
             self._blocks.append([])
-            plan = wanted(self._settings, block)
+            plan = self._wanted(block)
             for want in plan:
                 self._blocks[-1].append(self._make(pair, want))
                 pair += 1
@@ -123,6 +142,20 @@ class PromptSupply:
 
     def block(self, number: int) -> list[Prompt]:
         return self._blocks[number]
+
+    def due_s(self, block: int) -> list[float] | list[None]:
+        """When each prompt of the block is due, in seconds after the turn's start; None in a closed loop."""
+        if self.schedule is None:
+            return [None] * len(self._blocks[block])
+        return [arrival.offset_s for arrival in self.schedule.block(block)]
+
+    def load(self, block: int) -> dict[str, Any]:
+        """What an open loop offers in a block, for its events: requests, and in how many seconds."""
+        assert self.schedule is not None
+        return {"scheduled": len(self._blocks[block]), "schedule_s": self.schedule.seconds(block)}
+
+    def _wanted(self, block: int) -> list[Wanted]:
+        return wanted(self._settings, block, self.schedule.block(block) if self.schedule else None)
 
     def warmups(self) -> Iterator[Prompt]:
         """Endless prompts of about the right length, none of them like another."""
@@ -138,7 +171,7 @@ class PromptSupply:
         label = f"warm-up {number}"
         if self._system is not None:
             return replace(self._conversation(maker, -1, label), follow_ups=(), traffic_class=None)
-        kinds = list(dict.fromkeys(wanted(self._settings, 0)))
+        kinds = list(dict.fromkeys(self._wanted(0)))
         kind = kinds[number % len(kinds)]
         prompt = maker.make_rough(label, kind.prompt_tokens)
         return replace(prompt, output_tokens=kind.output_tokens, traffic_class=kind.traffic_class)
@@ -150,7 +183,7 @@ class PromptSupply:
             return self._conversation(self._maker, pair, f"conversation {pair}")
         first, self._first = self._first, None
         prompt = first if pair == 0 and first is not None else self._maker.make(pair, want.prompt_tokens)
-        if want.traffic_class is None:
+        if want.traffic_class is None and want.output_tokens == self._settings.output_tokens:
             return prompt
         return replace(prompt, output_tokens=want.output_tokens, traffic_class=want.traffic_class)
 

@@ -6,60 +6,19 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 from locust import User, constant, task
 from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 
-import logging
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import gevent
 from gevent import GreenletExit
 
-from loadgen.record import CANCELLED, FAILED, OK, RequestRecord
-from loadgen.users.crew import Crew, Job
+from loadgen.record import FAILED, RequestRecord
+from loadgen.users.crew import Job
 from loadgen.users.lane import Lane
-from loadgen.users.run import Run
+from loadgen.users.sending import Client, Workplace, send
 from loadgen.workload.conversation import think_time
 from loadgen.workload.scenarios import Scenario
 
-log = logging.getLogger("loadgen")
-
 HOST_HINT = "(see Engine)"  # what Locust shows for a host: without one, its web form asks for it
-
-
-class Exchange(Protocol):
-    """One request and what came back."""
-
-    @property
-    def text(self) -> str: ...
-
-    def fill(self, record: RequestRecord, http_error_text: Any = None) -> None: ...
-
-
-class Client(Protocol):
-    """What a user needs of the streaming client."""
-
-    def send(
-        self,
-        path: str,
-        body: bytes,
-        *,
-        keep_text: bool = False,
-        scheduled_mono_ns: int | None = None,
-        asked_output_tokens: int | None = None,
-    ) -> Exchange: ...
-
-    def cancelled_exchange(self) -> Exchange | None: ...
-
-    def close(self) -> None: ...
-
-
-class Workplace(Protocol):
-    """Where a user works: the run that goes on, its crew, and what is done with each record."""
-
-    crew: Crew
-    run: Run | None
-
-    def make_client(self, lane: Lane) -> Client: ...
-
-    def record_done(self, record: RequestRecord) -> None: ...
 
 
 class LlmUser(User):
@@ -103,7 +62,7 @@ class LlmUser(User):
             self._state = LOCUST_STATE_RUNNING
             batch, record, following = job.batch, None, None
             try:
-                record, answer = self._send(job)
+                record, answer = send(self.workplace, self._client(job.batch.lane), job, self.number)
                 following = batch.follow(job, answer)
             finally:
                 batch.finish(record)
@@ -121,55 +80,6 @@ class LlmUser(User):
             job.batch.skip(job)
             raise
         return job.batch.begin(job)
-
-    def _send(self, job: Job) -> tuple[RequestRecord, str | None]:
-        """The record, and the answer where a conversation goes on from it."""
-        lane = job.batch.lane
-        record = self._new_record(job)
-        client = self._client(lane)
-        exchange: Exchange | None
-        try:
-            exchange = client.send(
-                lane.engine.path,
-                job.body,
-                keep_text=bool(job.prompt.follow_ups),
-                scheduled_mono_ns=job.scheduled_mono_ns,
-                asked_output_tokens=job.output_tokens,
-            )
-        except GreenletExit:
-            exchange = client.cancelled_exchange()
-            if exchange is not None:
-                try:
-                    exchange.fill(record, lane.engine.http_error_text)
-                    record.outcome = CANCELLED
-                    self._done(job, record)
-                except Exception:  # a user who is told to go goes, whatever else is wrong
-                    log.exception("a cancelled request could not be recorded")
-            raise
-        exchange.fill(record, lane.engine.http_error_text)
-        self._done(job, record)
-        return record, exchange.text if record.outcome == OK and job.prompt.follow_ups else None
-
-    def _done(self, job: Job, record: RequestRecord) -> None:
-        record.phase = job.batch.record_phase
-        self.workplace.record_done(record)
-
-    def _new_record(self, job: Job) -> RequestRecord:
-        run = self.workplace.run
-        assert run is not None
-        return RequestRecord(
-            run=run.name,
-            scenario=run.settings.scenario,
-            engine=job.batch.lane.name,
-            model=job.batch.lane.model or "",
-            user=self.number,
-            sequence=run.next_sequence(),
-            turn=job.batch.turn,
-            block=job.batch.block,
-            pair=job.prompt.pair,
-            traffic_class=job.prompt.traffic_class,
-            asked_output_tokens=job.output_tokens,
-        )
 
     def _client(self, lane: Lane) -> Client:
         client = self._clients.get(lane.name)

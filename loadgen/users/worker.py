@@ -32,15 +32,18 @@ from loadgen.stream.reader import Reader
 from loadgen.users import messages
 from loadgen.users.clients import client_for
 from loadgen.users.crew import Batch, Crew
+from loadgen.users.dispatcher import Dispatcher
 from loadgen.users.lane import Lane
 from loadgen.users.run import SUITE_ENV
-from loadgen.users.user import Client, fire_request
+from loadgen.users.sending import Client
+from loadgen.users.user import fire_request
 from loadgen.users.windows import WindowWriter
 
 log = logging.getLogger("loadgen")
 
 SEND_S = 0.2
 IDLE_S = 0.05
+LATEST_START_NS = 5_000_000_000  # a start that is named lies no further ahead
 QUIT_S = 30.0  # after Ctrl-C and the longest that requests may take to finish: then the master has gone
 
 
@@ -138,6 +141,8 @@ class WorkerSession:
         self.run = WorkerRun(order["run"], settings, order["worker"], order["clock_offset_ns"])
         self._reader = Reader.get()
         self._told_users = 0
+        if settings.open:
+            self.crew = Dispatcher(self, self.crew.users)
         self._windows = WindowWriter(
             self.run.windows_path,
             list(self.run.lanes),
@@ -160,8 +165,9 @@ class WorkerSession:
             lane.info = EngineInfo(lane.name, spec.kind, spec.url, "", simulated=order["simulated"])
         batch = Batch(lane, order["phase"], order["turn"], order["block"])
         batch.workers = order["workers"]
-        for prompt, tokens in messages.prompts_from(order["jobs"]):
-            batch.add(prompt, tokens)
+        batch.limit = order["limit"]
+        for (prompt, tokens), due_s in zip(messages.prompts_from(order["jobs"]), order["due_s"], strict=True):
+            batch.add(prompt, tokens, due_s)
         self._batches[order["number"]] = batch, [(n, o) for n, o in order["members"]]
         gc.collect()
         gc.freeze()
@@ -173,6 +179,9 @@ class WorkerSession:
             return
         batch, members = self._batches[number]
         users = list(self.crew.users)
+        if data.get("start_ns") is not None:  # in the master's time: one schedule, whoever has a part of it
+            ahead_ns = data["start_ns"] - self.run.wall_ns()
+            batch.start_mono_ns = time.monotonic_ns() + min(max(ahead_ns, 0), LATEST_START_NS)
         here = [(users[n], offset_s) for n, offset_s in members if n < len(users)]
         self.crew.begin(batch, [user for user, _ in here], [offset_s for _, offset_s in here])
         gevent.spawn(self._see_it_through, number, batch)
@@ -186,6 +195,8 @@ class WorkerSession:
         self._send_rows()
         self._tell_users()
         done = {"number": number, "unsent": batch.total - batch.finished, "skipped": batch.skipped}
+        if batch.scheduled:
+            done |= {"dropped": batch.dropped, "peak": batch.peak}
         self._tell(messages.DONE, done)
 
     def _on_halt(self, data: Any) -> None:
@@ -197,6 +208,7 @@ class WorkerSession:
                 self._tell(messages.DONE, {"number": number, "unsent": batch.total})
 
     def _on_cut(self, data: Any) -> None:
+        self.crew.cut()
         for greenlet in list(self.environment.runner.user_greenlets):
             greenlet.kill(block=False)
 
@@ -313,4 +325,5 @@ class WorkerSession:
             self._send_rows()
         run.close()
         self._batches.clear()
+        self.crew.close()
         self.crew = Crew()

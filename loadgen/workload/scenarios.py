@@ -66,5 +66,16 @@ CHAT = Scenario(
     more={"exchanges": 4, "system_tokens": 500},
 )
 
-SCENARIOS: dict[str, Scenario] = {s.name: s for s in (SINGLE_USER, LONG_PROMPT, CONCURRENCY, MIXED, CHAT)}
+OPEN_LOOP = Scenario(
+    "open_loop",
+    "requests at a rate, whatever the server does (--rate R)",
+    users=1,
+    prompt_tokens=50,
+    turn_requests=100,
+    more={"arrival": "poisson", "warmup_requests": 8},
+)
+
+SCENARIOS: dict[str, Scenario] = {
+    s.name: s for s in (SINGLE_USER, LONG_PROMPT, CONCURRENCY, MIXED, CHAT, OPEN_LOOP)
+}
 REFERENCE: tuple[str, ...] = ("single_user", "long_prompt", "concurrency")

@@ -88,7 +88,7 @@ def test_an_engine_of_the_file_keeps_its_key_when_the_form_sends_it_back(tmp_pat
     ("form", "says"),
     [
         ({"turn_requests": 0}, "--turn-requests: Input should be greater than or equal to 1"),
-        ({"arrival": "flood"}, "--arrival: Input should be 'burst' or 'staggered'"),
+        ({"arrival": "flood"}, "--arrival: Input should be 'burst', 'staggered', 'poisson'"),
         ({"gap_timeout": 0.0}, "--gap-timeout: "),
         ({"cooldown": -1.0}, "--cooldown: "),
         ({"num_users": 0}, "-u: "),
