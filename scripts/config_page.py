@@ -16,7 +16,7 @@ from pathlib import Path
 from generated_page import write_page
 from pydantic import BaseModel
 
-from loadgen.config import EngineSpec, InfluxdbSpec, Settings, TelemetrySpec, Timeouts
+from loadgen.config import EngineSpec, InfluxdbSpec, OpenLoopSpec, Settings, TelemetrySpec, Timeouts
 from loadgen.users.options import OPTIONS
 from loadgen.workload.scenarios import REFERENCE, SCENARIOS
 

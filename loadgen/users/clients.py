@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import locust  # noqa: F401  (patches the standard library, must come first)
+
 from typing import Any
+
+import gevent
 
 from loadgen.config import Timeouts
 from loadgen.stream.client import StreamClient
@@ -40,6 +44,15 @@ class ReplicaClient:
         exchange.replica = self._latest
         self._goes_on = keep_text and bool(exchange.text)
         return exchange
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a connection to whichever replica's turn it will be."""
+        return all(client.ready for client in self._clients)
+
+    def open(self) -> None:
+        """Connect to all of them, at once."""
+        gevent.joinall([gevent.spawn(client.open) for client in self._clients])
 
     def cancelled_exchange(self) -> Exchange | None:
         """The exchange that a stop of the user cut off."""

@@ -149,6 +149,8 @@ class Session:
             residency = Residency(self.run.dir.path, settings.ready_timeout_s)
         if settings.open:
             self._become_open()
+            if getattr(self.options, "num_users", None) not in (None, 1):
+                log.warning("requests come by a schedule: -u, the number of users, is not used")
         self._director = Director(
             self.run,
             self.crew,

@@ -68,7 +68,7 @@ CHAT = Scenario(
 
 OPEN_LOOP = Scenario(
     "open_loop",
-    "requests at a rate, whatever the server does (--rate R)",
+    "requests at a rate (--rate R)",
     users=1,
     prompt_tokens=50,
     turn_requests=100,

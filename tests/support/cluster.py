@@ -28,14 +28,16 @@ class Cluster:
         workers: int = 0,
         expect: int | None = None,
         env: dict[str, str] | None = None,
+        scenario: str = "concurrency",
     ) -> None:
         self.runs_dir = runs_dir
+        self.scenario = scenario
         self.port = free_port()
         self.workers: list[LocustRun] = []
         headless = () if "--web-host" in flags or "-P" in flags else ("--headless",)
         wait = ("--expect-workers", str(workers if expect is None else expect)) if headless else ()
         where = ("--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", str(self.port))
-        self.master = start_locust(runs_dir, *headless, *where, *wait, *flags, env=env)
+        self.master = start_locust(runs_dir, *headless, *where, *wait, *flags, env=env, scenario=scenario)
         for _ in range(workers):
             self.worker()
 
@@ -45,7 +47,7 @@ class Cluster:
         log_dir = self.runs_dir.parent / name / "runs"
         log_dir.parent.mkdir(exist_ok=True)
         where = ("--worker", "--master-host", "127.0.0.1", "--master-port", str(self.port))
-        self.workers.append(start_locust(log_dir, *where, *flags, **options))
+        self.workers.append(start_locust(log_dir, *where, *flags, scenario=self.scenario, **options))
         return self.workers[-1]
 
     def wait(self, timeout_s: float = 120) -> LocustRun:
