@@ -23,6 +23,10 @@ LENGTHS = frozenset(
 NOT_COMPARED = frozenset({"engines", "runs_dir", "influxdb"})
 PROMPT_SET = {
     "prompt_tokens": "prompt set: tokens a prompt",
+    "prompt_lengths": "prompt set: lengths",
+    "mix": "prompt set: mix of classes",
+    "exchanges": "prompt set: exchanges of a conversation",
+    "system_tokens": "prompt set: tokens of the system prompt",
     "prompt_file": "prompt set: file",
     "salt": "prompt set: salt",
     "seed": "prompt set: seed",
@@ -52,6 +56,7 @@ FACTS = {
 }
 SPEC = {
     "kind": ("kind of engine", True),
+    "replicas": ("further addresses", True),
     "extra_body": ("fields added to requests", True),
     "start": ("start command", True),
 }

@@ -5,7 +5,6 @@ Every text is printed as rich Text, never as markup, and passes `clean` first.
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Any
 
 from rich import box
@@ -17,6 +16,7 @@ from loadgen.metrics import METRICS
 from loadgen.report.notes import notes
 from loadgen.report.plain import clean, number, percent, plural
 from loadgen.report.summary import RunSummary, classes
+from loadgen.report.workload import lengths
 
 LABEL = 22
 CELL = 23
@@ -108,28 +108,11 @@ def _made_with(summary: RunSummary) -> str:
     parts = [
         plural(s["users"], "user") if isinstance(s.get("users"), int) else "",
         f"{plural(s['turn_requests'], 'request')} a turn" if isinstance(s.get("turn_requests"), int) else "",
-        _lengths(s),
+        lengths(s),
         f"{clean(s.get('arrival'))}" if s.get("users") != 1 and s.get("arrival") else "",
         clean(summary.state) if summary.state != "complete" else "",
     ]
     return ", ".join(p for p in parts if p)
-
-
-def _lengths(s: dict[str, Any]) -> str:
-    if s.get("mix"):
-        return f"mix {clean(s['mix'], 80)}"
-    output = f"{clean(s.get('output_tokens'), 20)} output tokens"
-    if isinstance(lengths := s.get("prompt_lengths"), list) and lengths:
-        return f"each of {', '.join(clean(n, 20) for n in lengths)} prompt and {output}"
-    if isinstance(s.get("exchanges"), int) and s["exchanges"] > 1:
-        system, question = (clean(s.get(name), 20) for name in ("system_tokens", "prompt_tokens"))
-        return (
-            f"conversations of {s['exchanges']} exchanges, {system} system, {question} question and {output}"
-        )
-    if not s.get("prompt_file"):
-        return f"{clean(s.get('prompt_tokens'), 20)} prompt and {output}"
-    file = clean(PurePath(str(s["prompt_file"])).name, 40)
-    return f"prompts of {file}{' without salt' if s.get('salt') == 'off' else ''}, {output}"
 
 
 def _engine_lines(summary: RunSummary) -> list[str]:

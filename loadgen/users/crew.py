@@ -94,8 +94,8 @@ class Batch:
         return Job(self, prompt, body, tokens)
 
     def follow(self, job: Job, answer: str | None) -> Job | None:
-        """The next request of a conversation, to be sent by the same user: `begin` it, or `skip` it. None at
-        its end, or where there was no answer. Before `finish`, so that the batch is not done in between."""
+        """The next request of a conversation, to be sent by the same user: `begin` it, or `break_off`. None
+        at its end, or where there was no answer. Before `finish`, so that the batch is not done in between."""
         rest = job.prompt.follow_ups
         if not rest or self.halted:
             return None
@@ -114,10 +114,9 @@ class Batch:
         self.in_flight += 1
         return True
 
-    def skip(self, job: Job) -> None:
-        """The user has gone while it thought."""
+    def break_off(self) -> None:
+        """A user has gone while it thought: the rest of its conversation is missing from the turn."""
         self.thinking -= 1
-        self.skipped += 1 + len(job.prompt.follow_ups)
         self.check_done()
 
     def claim(self, user: Any) -> Job | float | None:

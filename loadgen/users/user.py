@@ -77,7 +77,7 @@ class LlmUser(User):
             if run.settings.think_s:
                 gevent.sleep(think_time(run.settings.think_s, run.settings.seed, job.prompt.pair))
         except GreenletExit:
-            job.batch.skip(job)
+            job.batch.break_off()
             raise
         return job.batch.begin(job)
 

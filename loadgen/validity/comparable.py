@@ -9,6 +9,7 @@ from loadgen.report.plain import clean, number
 from loadgen.validity.evidence import Evidence
 from loadgen.validity.finding import Finding, Level
 from loadgen.validity.modelname import base_model
+from loadgen.workload.classes import WARM_TURNS
 
 TOKENS = 2  # the beginning-of-text token and the like
 SHARE = 0.01
@@ -50,12 +51,22 @@ def _different(values: dict[str, Any], level: Level, what: str, advice: str) -> 
 
 
 def _prompts(run: Evidence) -> list[Finding]:
-    """Mean prompt lengths by the servers' own count, pair by pair."""
-    means = {
-        name: counts["prompt_tokens"] / counts["ok"]
-        for name, _, counts in run.with_counts()
-        if counts.get("prompt_tokens") and counts["ok"]
-    }
+    """Mean prompt lengths by the servers' own count, pair by pair; of several traffic classes each by itself,
+    as failures change their shares, and not of the later turns of conversations, which hold the engine's own
+    answers."""
+    kinds = dict.fromkeys(name for f in run.engines.values() for name in f.get("classes", {}))
+    for kind in [k for k in kinds if k != WARM_TURNS] or [None]:
+        if found := _prompts_of(run, kind):
+            return found
+    return []
+
+
+def _prompts_of(run: Evidence, kind: str | None) -> list[Finding]:
+    means = {}
+    for name, figures, counts in run.with_counts():
+        counts = counts if kind is None else figures.get("classes", {}).get(kind, {}).get("counts", {})
+        if counts.get("prompt_tokens") and counts["ok"]:
+            means[name] = counts["prompt_tokens"] / counts["ok"]
     for (a, x), (b, y) in combinations(means.items(), 2):
         if abs(x - y) > max(TOKENS, SHARE * min(x, y)):
             evidence = f"the same prompts are {number(x)} tokens to {a} and {number(y)} to {b}"

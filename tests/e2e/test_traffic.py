@@ -119,3 +119,15 @@ def test_replicas_serve_the_same_model(runs, sim):
     assert run.code == 1
     assert "its addresses serve different things" in run.err
     assert "Traceback" not in run.err
+
+
+def test_a_run_that_is_cut_while_its_users_think(runs, sim):
+    server = sim("vllm", speed=20)
+    flags = ("--engine", f"a=vllm:{server.url}", "--exchanges", "2", "-u", "2", "--turn-requests", "8")
+    run = run_locust(runs, *flags, "--output-tokens", "4", "--think-time", "60", "-t", "4s", scenario="chat")
+    assert run.code == 0, run.err
+    assert run.manifest["state"] == "interrupted"
+    assert Counter(r["traffic_class"] for r in run.measured()) == {"first-turn": 2}
+    assert run.turns() == [("a", False)]
+    assert not any("were not asked" in note for note in run.manifest["notes"])
+    assert "Traceback" not in run.err

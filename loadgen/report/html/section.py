@@ -17,6 +17,7 @@ from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, s
 from loadgen.report.notes import notes
 from loadgen.report.plain import plural
 from loadgen.report.summary import classes
+from loadgen.report.workload import lengths
 from loadgen.validity import Level
 
 TITLES = {"ttft_ms": "Time to first token", "tpot_ms": "Time per output token", "e2e_ms": "End to end"}
@@ -88,7 +89,7 @@ def _made_with(digest: Digest) -> str:
         if isinstance(s.get(key), int):
             parts.append(plural(s[key], noun) + (" a turn" if key == "turn_requests" else ""))
     if isinstance(s.get("output_tokens"), int):
-        parts.append(f"{s.get('prompt_tokens')} prompt and {s['output_tokens']} output tokens")
+        parts.append(lengths(s))
     if digest.summary.state != "complete":
         parts.append(digest.summary.state)
     return " · ".join(parts)
