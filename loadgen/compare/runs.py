@@ -41,13 +41,13 @@ def compare_target(
     if isinstance(a, RunDir) and b is None:
         return [
             compare_run(a, baseline=baseline, margin=margin, read=read),
-            *_classes(read(a), baseline, margin),
+            *compare_classes(read(a), baseline, margin),
         ]
     if b is None:
         runs = _runs(a)
         whole = compare_each(runs, baseline=baseline, margin=margin, read=read)
         each = zip(runs, whole, strict=False)
-        found = [c for run, one in each for c in (one, *_classes(read(run), baseline, margin))]
+        found = [c for run, one in each for c in (one, *compare_classes(read(run), baseline, margin))]
         list(whole)  # nobody has the baseline, perhaps
         return found
     if isinstance(a, RunDir) and isinstance(b, RunDir):
@@ -59,8 +59,9 @@ def compare_target(
     return [one for x, y in pairs for one in _made_apart(x, y, baseline, margin, read)]
 
 
-def _classes(part: Part, baseline: str | None, margin: float) -> list[RunComparison]:
-    """The engines of one run by traffic class; a class that one of them lacks has the others."""
+def compare_classes(part: Part, baseline: str | None, margin: float) -> list[RunComparison]:
+    """The engines of a run by traffic class, if it has several; one that has no request of a class is not in
+    its comparison."""
     return [
         _of_part(one, baseline if baseline in one.sides else None, margin) for one in part.classes.values()
     ]

@@ -95,7 +95,7 @@ class Batch:
 
     def follow(self, job: Job, answer: str | None) -> Job | None:
         """The next request of a conversation, to be sent by the same user: `begin` it, or `break_off`. None
-        at its end, or where there was no answer. Before `finish`, so that the batch is not done in between."""
+        at its end, or where there was no answer. Before `finish`: the batch is not done in between."""
         rest = job.prompt.follow_ups
         if not rest or self.halted:
             return None

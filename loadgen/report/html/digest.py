@@ -32,7 +32,8 @@ GAPS = "chunk_gap_ms"
 @dataclass
 class Digest:
     """One run. `curves[metric][engine]`; `manifest` as its file has it, empty where there is none;
-    `comparison` has one engine or none where nothing could be compared, `outcomes` are the verdicts;
+    `comparison` has one engine or none where nothing could be compared, `classes` are those of its traffic
+    classes, `outcomes` are the verdicts;
     `checked` is what was asked of the engines, None if nothing."""
 
     summary: RunSummary
@@ -43,6 +44,7 @@ class Digest:
     manifest: Mapping[str, Any] = field(default_factory=dict)
     path: Path = field(default_factory=Path)
     comparison: RunComparison | None = None
+    classes: list[RunComparison] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     checked: CheckedRun | None = None
 

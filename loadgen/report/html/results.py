@@ -10,8 +10,9 @@ from typing import Any
 from loadgen.compare.advice import Advice
 from loadgen.compare.assess import judged
 from loadgen.compare.outcome import Outcome, Overall
+from loadgen.compare.ratios import MARGIN
 from loadgen.compare.result import RunComparison
-from loadgen.compare.runs import NothingShared, compare_each, compare_run, compare_target
+from loadgen.compare.runs import NothingShared, compare_classes, compare_each, compare_run, compare_target
 from loadgen.report.html.digest import Digest, DigestReader
 from loadgen.slo.objectives import Slo
 from loadgen.store import RunDir, StoreError, Suite
@@ -87,11 +88,12 @@ def results_of(
     for run, comparison in zip(runs, _compared(runs, baseline, read, two=two), strict=True):
         one = read.digest(run)
         one.comparison = comparison
+        one.classes = compare_classes(read(run), baseline, MARGIN)
         digests.append(one)
         if not two:
             read.forget(run)
     out = Results(digests)
-    found = judged([d.comparison for d in digests if d.comparison], gpu_hour)
+    found = judged([c for d in digests for c in (d.comparison, *d.classes) if c], gpu_hour)
     for d in digests:
         d.outcomes = [o for o in found.outcomes if d.comparison and o.scenario == d.comparison.scenario]
     out.overall, out.advice = found.overall, found.advice

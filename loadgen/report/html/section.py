@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadgen.compare.result import RunComparison
 from loadgen.report.html.charts import Chart, ecdf, pauses
 from loadgen.report.html.digest import DRAWN, GAPS, Digest
 from loadgen.report.html.doubts import anchor, badge, finding
@@ -122,8 +123,15 @@ def _classes(digest: Digest, colours: Mapping[str, int]) -> Html | None:
     if not found:
         return None
     about = "Throughput is that of the class's own requests in the whole time of the turns."
-    tables = (join(tag("h4", name), figures_table(of, colours)) for name, of in found.items())
-    return join(tag("h3", "Traffic classes"), tag("p", about, class_="about"), *tables)
+    compared = dict(zip(found, digest.classes, strict=False))  # both as they were first seen
+    return join(
+        tag("h3", "Traffic classes"),
+        tag("p", about, class_="about"),
+        *(
+            join(tag("h4", name), figures_table(of, colours), _every_figure(compared.get(name), colours))
+            for name, of in found.items()
+        ),
+    )
 
 
 def _compared(digest: Digest, colours: Mapping[str, int]) -> Html | None:
@@ -131,11 +139,15 @@ def _compared(digest: Digest, colours: Mapping[str, int]) -> Html | None:
     if comparison is None:
         return None
     costs = cost_table(comparison, colours)
-    every = None
-    if comparison.rows:
-        said = tag("summary", f"Every figure compared with {comparison.baseline}")
-        every = tag("details", said, comparison_table(comparison, colours))
+    every = _every_figure(comparison, colours)
     return join(every, join(tag("h3", "Memory, energy, cost"), costs) if costs else None)
+
+
+def _every_figure(comparison: RunComparison | None, colours: Mapping[str, int]) -> Html | None:
+    if comparison is None or not comparison.rows:
+        return None
+    said = tag("summary", f"Every figure compared with {comparison.baseline}")
+    return tag("details", said, comparison_table(comparison, colours))
 
 
 def _distributions(digest: Digest, colours: Mapping[str, int], identity: str) -> Html | None:

@@ -258,3 +258,24 @@ def test_from_the_journal_to_the_judgement(
     evidences = [f.evidence for f in validity.findings if f.check == "steady_state"]
     assert validity.level.word == ("suspect" if says else "valid")
     assert any(e.startswith(says) for e in evidences) if says else evidences == []
+
+
+def of_classes(means: dict[str, int]) -> Any:
+    """Ten requests of each class, of these mean lengths."""
+    classes = {name: {"counts": {"ok": 10, "prompt_tokens": 10 * mean}} for name, mean in means.items()}
+    return engine({"prompt_tokens": sum(10 * mean for mean in means.values())}, classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "caught"),
+    [
+        ({"short": 50, "long": 2000}, {"short": 50, "long": 2000}, False),
+        ({"short": 50, "long": 2000}, {"short": 60, "long": 2000}, True),
+        # Later turns hold the engine's own answers, which are as long as they are.
+        ({"first-turn": 600, "warm-turns": 900}, {"first-turn": 600, "warm-turns": 990}, False),
+        ({"first-turn": 600, "warm-turns": 900}, {"first-turn": 660, "warm-turns": 990}, True),
+    ],
+)
+def test_prompts_of_classes_are_held_against_their_like(a: Any, b: Any, caught: bool) -> None:
+    run = evidence(engines={"a": of_classes(a), "b": of_classes(b)})
+    assert bool(found(run, "comparable")) is caught
