@@ -16,7 +16,7 @@ import orjson
 
 from loadgen.metrics.percentiles import rank
 from loadgen.plain import clean
-from loadgen.record import CANCELLED, OK, RequestRecord
+from loadgen.record import CANCELLED, OK, WARMUP, RequestRecord
 from loadgen.sinks.tail import read_chunk
 from loadgen.store import RunDir
 from loadgen.store import events as kinds
@@ -72,7 +72,7 @@ class Feed:
             run.engine_path: (0, self._engine),
             run.gpu_path: (0, self._gpu),
         }
-        self._recent: dict[str, tuple[int, deque[tuple[float, float]]]] = {}
+        self._recent: dict[str, tuple[tuple[int, bool], deque[tuple[float, float]]]] = {}
         self._busy: dict[str, int] = {}  # the last second in which an engine had work
 
     def record(self, record: RequestRecord) -> None:
@@ -81,10 +81,11 @@ class Feed:
             return
         self._figures.add(record)
         if record.outcome == OK and record.ttft_ms is not None:
-            turn, ttfts = self._recent.get(record.engine, (-1, deque(maxlen=ROLLING)))
-            if turn != record.turn:
+            part = record.turn, record.phase == WARMUP
+            before, ttfts = self._recent.get(record.engine, (None, deque(maxlen=ROLLING)))
+            if before != part:
                 ttfts.clear()
-            self._recent[record.engine] = record.turn, ttfts
+                self._recent[record.engine] = part, ttfts
             ttfts.append((time.monotonic(), record.ttft_ms))
 
     def tick(self) -> None:

@@ -14,6 +14,7 @@ def test_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
     import live_page
 
     monkeypatch.setattr("sys.argv", ["locust"])
+    monkeypatch.setattr(live_page, "RECORDS", 100)
     found = live_page.bench(updates=5, engines=4, gpus=4, hours=0.3)
     assert found["holds"], found
     assert 8 * 600 < found["opened_seconds"] <= found["buckets"] < 8 * 0.3 * 3600

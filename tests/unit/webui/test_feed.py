@@ -88,6 +88,7 @@ def test_rolling_percentiles_of_a_turn(fed: Fed) -> None:
     fed.now = T + 5.2
     found = fed.track("engine", "a")["figures"]
     assert [found[f"ttft_p{p}_ms"] for p in (50, 95, 99)] == [[50.0], [95.0], [99.0]]
+    fed.feed.record(RequestRecord(engine="a", turn=2, ttft_ms=5000.0, phase="warmup"))
     fed.feed.record(RequestRecord(engine="a", turn=2, ttft_ms=7.0))
     fed.write("windows.jsonl", second(5))
     fed.now = T + 6.2
