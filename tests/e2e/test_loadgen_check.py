@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 from tests.e2e.conftest import SHORT
@@ -36,3 +37,23 @@ def test_a_run_is_listed_and_checked(runs, both):
         out.split()
     )
     assert check("ttft_p99")[0] == 3
+
+
+def test_a_run_that_a_time_limit_cut(runs, both):
+    """It is judged by its complete turns, and says so; its manifest knows the prompt file by its bytes."""
+    prompts = runs.parent / "prompts.jsonl"
+    prompts.write_text('{"prompt": "the sea"}\n{"prompt": "the wind"}\n')
+    here = ("--runs-dir", str(runs))
+    flags = (*SHORT, *here, "--blocks", "400", "--prompt-file", str(prompts))
+    run = run_loadgen(runs, "run", "single_user", *both, *flags, "--duration", "4s")
+    assert run.code == 0, run.err
+    manifest = json.loads((runs / "latest" / "manifest.json").read_text())
+    assert manifest["state"] == "interrupted"
+    assert manifest["prompts"]["file_sha256"] == hashlib.sha256(prompts.read_bytes()).hexdigest()
+
+    done = run_loadgen(runs, "check", "--slo", "ttft_p50<60s", "--slo", "failures<=0", *here)
+    assert done.code == 0, done.out
+    assert "the run was cut short, or still goes on: judged by " in " ".join(done.out.split())
+    done = run_loadgen(runs, "report", "--slo", "ttft_p50<60s", "-o", str(runs / "page.html"), *here)
+    assert done.code == 0, done.err
+    assert "ttft_p50&lt;60s" in (runs / "page.html").read_text(encoding="utf-8")
