@@ -76,8 +76,18 @@ def execute(args: argparse.Namespace) -> int:
             raise ConfigError(
                 "the workloads of the reference suite have their own users, -u is for one workload"
             )
+        refuse_far_workers("the reference suite", flags)
         return run_suite(dict.fromkeys(REFERENCE, flags), Path(args.runs_dir))
     return _one(locustfile(args.workload), flags)
+
+
+def refuse_far_workers(what: str, flags: Sequence[str]) -> None:
+    """Raises ConfigError of a command that is several runs, each of which has a master of its own."""
+    if _given(list(flags), "--master", "--worker", "--expect-workers"):
+        raise ConfigError(
+            f"{what} is several runs, and workers that were started by hand end with the first one: take "
+            "--processes N, which starts workers for each run, or make one run at a time"
+        )
 
 
 def locustfile(workload: str) -> Path:

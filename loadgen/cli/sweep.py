@@ -15,7 +15,7 @@ from pathlib import Path
 
 from loadgen import exitcodes
 from loadgen.cli.relay import Relay
-from loadgen.cli.run import for_locust, locustfile
+from loadgen.cli.run import for_locust, locustfile, refuse_far_workers
 from loadgen.config import ConfigError, Settings
 from loadgen.plain import clean, plural
 from loadgen.screen import Console
@@ -121,6 +121,7 @@ def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
     """The sweep that the flags ask for. Raises ConfigError."""
     workload = args.workload or CONCURRENCY.name
     locustfile(workload)
+    refuse_far_workers("a sweep", rest)
     scenario = _scenario(workload)
     config = config_path(for_locust(args.argv))
     settings: Settings = settings_from(args, scenario, effective_defaults(scenario, config), config)

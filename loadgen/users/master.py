@@ -5,6 +5,8 @@ from __future__ import annotations
 import locust  # noqa: F401  (patches the standard library, must come first)
 
 import atexit
+import ipaddress
+import logging
 from typing import Any
 
 from loadgen.record import RequestRecord
@@ -19,6 +21,8 @@ from loadgen.users.peers import Worker
 from loadgen.users.run import Run
 from loadgen.users.session import Session
 from loadgen.users.windows import WindowWriter
+
+log = logging.getLogger("loadgen")
 
 
 class MasterSession(Session):
@@ -67,6 +71,14 @@ class MasterSession(Session):
         """The workers do."""
 
     def _opened_run(self, run: Run) -> None:
+        names = [e.name for e in run.settings.engines if e.headers]
+        if names and not _only_here(self.options.master_bind_host):
+            log.warning(
+                "the headers of %s go to the workers unencrypted, with the rest of the settings: keep "
+                "secrets in the environment of each worker (api_key_env), or the workers on this machine "
+                "(--master-bind-host 127.0.0.1)",
+                ", ".join(names),
+            )
         self.fleet.open(run)
 
     def _closing_run(self, run: Run) -> None:
@@ -112,3 +124,11 @@ class MasterSession(Session):
     def _worker_problem(self, sentence: str) -> None:
         if self._director is not None:
             self._director.fail(sentence)
+
+
+def _only_here(host: str) -> bool:
+    """Whether what listens at this address is reached from this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
