@@ -47,7 +47,8 @@ class Cluster:
         log_dir = self.runs_dir.parent / name / "runs"
         log_dir.parent.mkdir(exist_ok=True)
         where = ("--worker", "--master-host", "127.0.0.1", "--master-port", str(self.port))
-        self.workers.append(start_locust(log_dir, *where, *flags, scenario=self.scenario, **options))
+        options.setdefault("scenario", self.scenario)
+        self.workers.append(start_locust(log_dir, *where, *flags, **options))
         return self.workers[-1]
 
     def wait(self, timeout_s: float = 120) -> LocustRun:
