@@ -76,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--engine", metavar="NAME", action="append", help="only this engine; can be repeated")
     parser.add_argument("--scenario", metavar="NAME", help="of a suite, only runs of this scenario")
+    parser.add_argument("--class", dest="traffic_class", metavar="NAME", help="only this traffic class")
     parser.add_argument("--strict", action="store_true", help="a suspect run is not decidable either")
     parser.add_argument("--json", action="store_true", help="print the answers as JSON")
     parser.add_argument(
@@ -107,11 +108,16 @@ def _answer(args: argparse.Namespace) -> int:
         target = resolve(args.run, args.runs_dir or load_settings().runs_dir)
         runs = target.runs() if isinstance(target, Suite) else [target]
         gone = target.missing() if isinstance(target, Suite) and not args.scenario else []
-        checked = [check_run(run, slo, engines=args.engine or (), strict=args.strict) for run in runs]
+        checked = [
+            check_run(
+                run, slo, engines=args.engine or (), strict=args.strict, traffic_class=args.traffic_class
+            )
+            for run in runs
+        ]
     except StoreError as e:
         raise ConfigError(clean(e, 1000)) from None
     if args.scenario:
-        checked = [c for c in checked if c.scenario == args.scenario]
+        checked = [c for c in checked if c.scenario.partition(": ")[0] == args.scenario]
         if not checked:
             raise ConfigError(f"{clean(target.name)} has no run of the scenario {clean(args.scenario)!r}")
     if not checked:

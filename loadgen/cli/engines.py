@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen import exitcodes
-from loadgen.config import EngineSpec, Settings, load_settings
+from loadgen.config import EngineSpec, Settings, engine_texts, load_settings
 from loadgen.engines import EngineError, EngineInfo, make_engine
 from loadgen.engines.errors import clean
 from loadgen.screen import Console
@@ -34,9 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Exit code 1 if an engine that somebody named cannot be used, or none at all answers."""
-    texts = [t for text in args.engine or [] for t in text.split(",")]
+    texts = engine_texts(",".join(args.engine or ()))
     settings = load_settings({"engines": texts}, config_file=args.config)
-    found = [(spec, ask(spec, settings)) for spec in settings.engines]
+    every = [spec.at(k) for spec in settings.engines for k in range(len(spec.urls))]
+    found = [(spec, ask(spec, settings)) for spec in every]
     errors = [e for _, e in found if isinstance(e, EngineError)]
     terminal = Console()
     width = terminal.width if terminal.is_terminal else None

@@ -33,7 +33,7 @@ nothing is cut: see docs/method.md."""
 EPILOG = """\
 workloads:
 {workloads}
-  reference      all three, one after the other, in one suite directory
+  reference      the first three, one after the other, in one suite directory
   FILE.py        a locustfile of your own
 
 examples:
@@ -41,6 +41,8 @@ examples:
   loadgen run single_user --engine fp8=vllm:http://gpu:8000 \\
                           --engine q4=llamacpp:http://gpu:8001
   loadgen run concurrency -u 64 --turn-requests 256 --duration 20m
+  loadgen run long_prompt --prompt-tokens 2000,8000,32000
+  loadgen run mixed --mix interactive=70,long=20,batch=10
   loadgen run reference --runs-dir results
 
 All other flags go to Locust, which does the work: --csv, --html, ..."""

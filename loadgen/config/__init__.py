@@ -7,7 +7,7 @@ of a person's making is a `ConfigError` whose text says what is wrong and what t
 from loadgen.config.base import ConfigError
 from loadgen.config.engine import KINDS, EngineSpec, Kind
 from loadgen.config.influxdb import InfluxdbSpec
-from loadgen.config.load import DEFAULT_ENGINES, load_settings, parse_engine_flag
+from loadgen.config.load import DEFAULT_ENGINES, engine_texts, load_settings, parse_engine_flag
 from loadgen.config.openloop import OpenLoopSpec
 from loadgen.config.settings import CONFIG_FILE, Settings, Timeouts
 from loadgen.config.telemetry import TelemetrySpec
@@ -24,6 +24,7 @@ __all__ = [
     "Settings",
     "TelemetrySpec",
     "Timeouts",
+    "engine_texts",
     "load_settings",
     "parse_engine_flag",
 ]

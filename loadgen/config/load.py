@@ -55,6 +55,21 @@ def parse_engine_flag(text: str) -> EngineSpec:
     )
 
 
+def engine_texts(text: str) -> list[str]:
+    """One text an engine: after a comma comes another engine, or an address of the same one.
+
+    >>> engine_texts("a=vllm:http://x:1,http://y:2, b=llamacpp:http://z:3,")
+    ['a=vllm:http://x:1,http://y:2', 'b=llamacpp:http://z:3']
+    """
+    texts: list[str] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        if texts and part.startswith(("http://", "https://")):
+            texts[-1] += f",{part}"
+        else:
+            texts.append(part)
+    return texts
+
+
 def load_settings(
     flags: Mapping[str, Any] | None = None,
     *,

@@ -9,10 +9,10 @@ from typing import Any
 from loadgen.plain import plural
 from loadgen.report.judge import judge
 from loadgen.report.load import RunData, load_run
-from loadgen.report.summary import RunSummary, summarise_data
+from loadgen.report.summary import RunSummary, classes, summarise_data
 from loadgen.slo.judge import MET, NOT_DECIDABLE, NOT_MET, Judgement, judge_engine, overall
 from loadgen.slo.objectives import Slo
-from loadgen.store import RunDir
+from loadgen.store import RunDir, StoreError
 from loadgen.store.manifest import INTERRUPTED
 from loadgen.validity import Level, Validity
 
@@ -62,11 +62,25 @@ class CheckedRun:
         }
 
 
-def check_run(run: RunDir, slo: Slo, *, engines: Collection[str] = (), strict: bool = False) -> CheckedRun:
-    """Judge a run's engines, or those named in `engines` that it has. Raises StoreError."""
+def check_run(
+    run: RunDir,
+    slo: Slo,
+    *,
+    engines: Collection[str] = (),
+    strict: bool = False,
+    traffic_class: str | None = None,
+) -> CheckedRun:
+    """Judge a run's engines, or those named in `engines` that it has, by all their requests or those of one
+    traffic class. Raises StoreError, also where the run has no such class."""
     data = load_run(run)
     summary = summarise_data(data)
     summary.validity = judge(run, data, summary)
+    if traffic_class is not None:
+        known = classes(summary.engines)
+        if traffic_class not in known:
+            there = f"it has {', '.join(known)}" if known else "its requests are of one kind"
+            raise StoreError(f"{data.name} has no traffic class {traffic_class!r}: {there}")
+        data = data.of_class(traffic_class)
     return check_data(data, summary, slo, engines=engines, strict=strict)
 
 

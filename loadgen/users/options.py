@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from loadgen.config import ConfigError, Settings, load_settings
+from loadgen.config import ConfigError, Settings, engine_texts, load_settings
 from loadgen.workload.scenarios import Scenario
 
 CONFIG_ENV = "LOADGEN_CONFIG"
@@ -288,7 +288,7 @@ def settings_from(
         else:
             flags[outer] = value
     engine = getattr(options, "engine", None)
-    texts = _engines(engine if isinstance(engine, str) else ",".join(engine or ()))
+    texts = engine_texts(engine if isinstance(engine, str) else ",".join(engine or ()))
     if texts and (isinstance(engine, Given) or ",".join(texts) != engines_text(defaults)):
         flags["engines"] = texts
     # The web form of Locust 2.46, the last for Python 3.10, does not put its number where -u does.
@@ -303,21 +303,6 @@ def settings_from(
         return load_settings(flags, defaults=lent, config_file=config_file)
     except ConfigError as e:
         raise ConfigError(_in_flags(str(e))) from None
-
-
-def _engines(text: str) -> list[str]:
-    """One text an engine: after a comma comes another engine, or an address of the same one.
-
-    >>> _engines("a=vllm:http://x:1,http://y:2, b=llamacpp:http://z:3,")
-    ['a=vllm:http://x:1,http://y:2', 'b=llamacpp:http://z:3']
-    """
-    texts: list[str] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        if texts and part.startswith(("http://", "https://")):
-            texts[-1] += f",{part}"
-        else:
-            texts.append(part)
-    return texts
 
 
 def _in_flags(text: str) -> str:

@@ -1,13 +1,19 @@
 """Traffic classes are compared each by itself, beside the whole."""
 
 import json
+import re
 
 import pytest
 
 from loadgen.compare.assess import assess
 from loadgen.compare.runs import compare_target
+from loadgen.report.html.page import page
+from loadgen.report.html.results import results_of
 from loadgen.report.summary import classes, summarise_run
 from loadgen.sinks.derive import write_derived
+from loadgen.slo.check import check_run
+from loadgen.slo.objectives import parse_slo
+from loadgen.store import StoreError
 from tests.unit.metrics.rows import T0
 from tests.unit.report.made import make_run
 
@@ -93,6 +99,17 @@ def test_two_runs_made_apart_compare_the_classes_that_both_have(run, tmp_path):
     assert scenarios == ["mixed", "mixed: short", "mixed: long"]
 
 
+def test_objectives_of_one_class(run):
+    slo = parse_slo(["ttft_mean<300ms"])
+    one = check_run(run, slo, traffic_class="short")
+    assert (one.scenario, {name: j[0].value for name, j in one.engines.items()}) == (
+        "mixed: short",
+        {"a": pytest.approx(102.5), "b": pytest.approx(202.5)},
+    )
+    with pytest.raises(StoreError, match="has no traffic class 'x': it has short, long"):
+        check_run(run, slo, traffic_class="x")
+
+
 def test_the_database_gets_each_class_as_a_scenario(run):
     points = [json.loads(line) for line in write_derived(run).read_text().splitlines()]
     own = [p for p in points if p["measurement"] == "run_summary" and p["tags"]["metric"] == "ttft_ms"]
@@ -106,3 +123,11 @@ def test_the_database_gets_each_class_as_a_scenario(run):
     )
     long = next(p for p in own if p["tags"].get("class") == "long" and p["tags"]["engine"] == "b")
     assert long["fields"]["better"] == "b"
+
+
+def test_the_report_has_a_table_for_each(run):
+    text = page(results_of([run]), "")
+    head, *classes = re.split(r"<h4>(?:short|long)</h4>", text)
+    assert "Traffic classes" in head
+    assert len(classes) == 2
+    assert all("Every figure compared with a" in part for part in classes)

@@ -4,6 +4,7 @@ import argparse
 
 import pytest
 
+from loadgen.cli import engines
 from loadgen.config import ConfigError, EngineSpec, Settings, load_settings, parse_engine_flag
 from loadgen.users.options import add_options, effective_defaults, settings_from
 from loadgen.workload.scenarios import CONCURRENCY
@@ -36,6 +37,14 @@ def test_flags_and_the_web_form(flags):
         ("a", ("http://x:1", "http://y:2")),
         ("b", ("http://z:3",)),
     ]
+
+
+def test_loadgen_engines_asks_every_address(capsys):
+    args = argparse.Namespace(engine=["a=vllm:http://127.0.0.1:9,http://127.0.0.1:10"], config=None)
+    assert engines.execute(args) == 1
+    said = capsys.readouterr()
+    assert "http://127.0.0.1:9 " in said.out
+    assert "http://127.0.0.1:10 " in said.out
 
 
 def test_the_file_has_a_list_and_a_flag_replaces_it(tmp_path):

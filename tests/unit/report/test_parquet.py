@@ -138,6 +138,13 @@ def without_a_stamp(run: RunDir) -> None:
     pq.write_table(pq.read_table(run.requests_parquet).replace_schema_metadata(None), run.requests_parquet)
 
 
+def of_an_older_version(run: RunDir) -> None:
+    """Without a column that came later."""
+    import pyarrow.parquet as pq
+
+    pq.write_table(pq.read_table(run.requests_parquet).drop_columns(["traffic_class"]), run.requests_parquet)
+
+
 def of_another_run(run: RunDir) -> None:
     """Files that don't belong together."""
     other = make_run(run.path.parent, [*FIVE, FIVE[0]])
@@ -155,7 +162,18 @@ def no_pyarrow(run: RunDir) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [append, touch, more_journals, damage, without_a_stamp, of_another_run, small, no_pyarrow]
+    "change",
+    [
+        append,
+        touch,
+        more_journals,
+        damage,
+        without_a_stamp,
+        of_an_older_version,
+        of_another_run,
+        small,
+        no_pyarrow,
+    ],
 )
 def test_else_the_journals_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
     run = make_run(tmp_path, FIVE)

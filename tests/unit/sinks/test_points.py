@@ -194,6 +194,14 @@ def test_derived_points_are_taken_as_they_are(context: RunContext) -> None:
     ]
 
 
+def test_class_and_replica_are_tags_where_there_are_some(context: RunContext) -> None:
+    (line,) = CONVERTERS["requests"]({**REQUEST, "traffic_class": "long", "replica": 0}, context)
+    tags = parts(line)[1]
+    assert (tags["class"], tags["replica"]) == ("long", "0")
+    (line,) = CONVERTERS["requests"](REQUEST, context)
+    assert not {"class", "replica"} & parts(line)[1].keys()
+
+
 @pytest.mark.parametrize("time", [None, 0, -1, 1.5, "1796056862000000000", 2**63 - 1, True])
 @pytest.mark.parametrize("kind", CONVERTERS)
 def test_a_row_without_a_time_says_so(context: RunContext, kind: str, time: Any) -> None:
