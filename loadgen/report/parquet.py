@@ -43,12 +43,12 @@ def read_parquet(run: RunDir) -> ParquetRun | None:
     except ImportError:
         return None
     try:
+        if not {*COLUMNS} <= {*pq.read_schema(paths[0]).names}:  # an older version wrote them
+            return None
         with (
             pq.ParquetFile(paths[0], read_dictionary=list(TEXTS)) as requests,
             pq.ParquetFile(paths[1]) as events,
         ):
-            if not {*COLUMNS} <= {*requests.schema_arrow.names}:  # of an older version
-                return None
             stamps = [Stamp.read(file.metadata.metadata) for file in (requests, events)]
             if not all(s and s.holds(run, path) for s, path in zip(stamps, paths, strict=True)):
                 return None
