@@ -44,6 +44,7 @@ examples:
   loadgen check --slo 'ttft_p95<500ms'
   loadgen check latest --slo interactive --slo 'failures<1%' --engine vllm
   loadgen check latest --slo 'goodput>0.95, ttft<300ms, tpot<40ms' --json
+  loadgen check latest --class interactive --slo interactive      of a mix
 
 exit code: 0 all met, 1 something is not met, 2 not decidable (too few samples,
 a void run, with --strict a suspect one), 3 a flag or a run that can't be used.
@@ -108,18 +109,14 @@ def _answer(args: argparse.Namespace) -> int:
         target = resolve(args.run, args.runs_dir or load_settings().runs_dir)
         runs = target.runs() if isinstance(target, Suite) else [target]
         gone = target.missing() if isinstance(target, Suite) and not args.scenario else []
-        checked = [
-            check_run(
-                run, slo, engines=args.engine or (), strict=args.strict, traffic_class=args.traffic_class
-            )
-            for run in runs
-        ]
+        if args.scenario:
+            runs = [run for run in runs if run.scenario() == args.scenario]
+        asked = {"engines": args.engine or (), "strict": args.strict, "traffic_class": args.traffic_class}
+        checked = [check_run(run, slo, **asked) for run in runs]
     except StoreError as e:
         raise ConfigError(clean(e, 1000)) from None
-    if args.scenario:
-        checked = [c for c in checked if c.scenario.partition(": ")[0] == args.scenario]
-        if not checked:
-            raise ConfigError(f"{clean(target.name)} has no run of the scenario {clean(args.scenario)!r}")
+    if args.scenario and not checked:
+        raise ConfigError(f"{clean(target.name)} has no run of the scenario {clean(args.scenario)!r}")
     if not checked:
         raise ConfigError(f"{clean(target.name)} is a suite without runs yet")
     for name in args.engine or ():

@@ -52,8 +52,8 @@ def compare_target(
         return found
     if isinstance(a, RunDir) and isinstance(b, RunDir):
         return _made_apart(a, b, baseline, margin, read)
-    second = {_scenario(run): run for run in reversed(_runs(b))}
-    pairs = [(run, second[_scenario(run)]) for run in _runs(a) if _scenario(run) in second]
+    second = {run.scenario(): run for run in reversed(_runs(b))}
+    pairs = [(run, second[run.scenario()]) for run in _runs(a) if run.scenario() in second]
     if not pairs:
         raise NothingShared(f"{a.name} and {b.name} have no scenario in common")
     return [one for x, y in pairs for one in _made_apart(x, y, baseline, margin, read)]
@@ -218,12 +218,6 @@ def _pairs(before: Part, after: Part, baseline: str | None) -> list[tuple[_Engin
 
 def _runs(target: RunDir | Suite) -> list[RunDir]:
     return target.runs() if isinstance(target, Suite) else [target]
-
-
-def _scenario(run: RunDir) -> str:
-    """As the manifest says, else by the directory's name."""
-    named = run.manifest().scenario if run.manifest_path.exists() else ""
-    return named or run.name.partition("_")[2]
 
 
 def _row(comparison: Comparison, figures: dict[str, dict[str, Any]]) -> Row:

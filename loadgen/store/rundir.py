@@ -120,6 +120,11 @@ class RunDir:
         """Raises StoreError if it is missing or damaged."""
         return Manifest.read(self.manifest_path)
 
+    def scenario(self) -> str:
+        """As the manifest says, else by the directory's name. Raises StoreError if it is damaged."""
+        named = self.manifest().scenario if self.manifest_path.exists() else ""
+        return named or self.name.partition("_")[2]
+
 
 @dataclass(frozen=True)
 class Suite:

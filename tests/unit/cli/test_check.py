@@ -170,6 +170,26 @@ def test_a_run_of_a_suite_that_is_gone_is_not_met(capsys: Capture) -> None:
     assert run("--slo", "interactive", "--scenario", "single_user") == exitcodes.MET
 
 
+def test_a_traffic_class_by_itself(capsys: Capture) -> None:
+    suite = Suite.create(Path("runs"))
+    slow_run(Path("runs"), QUICK, suite=suite, scenario="single_user")
+    made = slow_run(Path("runs"), [[100.0] * 80 + [900.0] * 80], suite=suite, scenario="mixed")
+    lines = made.journal_path.read_bytes().splitlines()
+    for n, line in enumerate(lines):
+        name = b"chat" if n < 80 else b"batch"
+        lines[n] = line.replace(b"{", b'{"traffic_class":"%s",' % name, 1)
+    made.journal_path.write_bytes(b"\n".join(lines) + b"\n")
+    mixed = ("--scenario", "mixed", "--slo", "interactive")
+    assert run(*mixed) == exitcodes.NOT_MET
+    assert run(*mixed, "--class", "chat") == exitcodes.MET
+    assert "mixed: chat" in capsys.readouterr().out
+    assert run(*mixed, "--class", "batch") == exitcodes.NOT_MET
+    assert run(*mixed, "--class", "x") == exitcodes.CANNOT_CHECK
+    assert "has no traffic class 'x': it has chat, batch" in capsys.readouterr().err
+    assert run("--scenario", "single_user", "--slo", "interactive", "--class", "x") == exitcodes.CANNOT_CHECK
+    assert "has no traffic class 'x': its requests are of one kind" in capsys.readouterr().err
+
+
 def test_a_simulated_engine_is_called_so(capsys: Capture) -> None:
     made = slow_run(Path("runs"), QUICK)
     manifest = made.manifest()
