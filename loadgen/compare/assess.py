@@ -87,8 +87,8 @@ def judged(comparisons: list[RunComparison], gpu_hour: float | None, margin: flo
         _memory_ratios(comparison, parts["memory"])
         comparison.parts.update({name: part for name, part in parts.items() if part})
         one = facts.get(comparison.baseline, EngineFacts())
-        use = use_of(one.users, one.prompt_tokens)
-        load = use.load(one.users, one.prompt_tokens)
+        use = use_of(one.users, one.prompt_tokens, open_loop=one.open_loop)
+        load = use.load(one.users, one.prompt_tokens, one.rate)
         own = outcomes(comparison, use, ", ".join(filter(None, (one.traffic_class, load))))
         comparison.parts["verdict"] = {"pairs": [o.to_dict() for o in own]}
         found += own

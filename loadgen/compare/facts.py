@@ -12,6 +12,7 @@ from loadgen.compare.enginelog import LogMemory, log_memory
 from loadgen.compare.kvuse import most_tokens_in_flight, most_used_share
 from loadgen.compare.memory import MemorySources, engine_memory
 from loadgen.report.load import RunData
+from loadgen.report.offered import is_open, rate_of
 from loadgen.report.summary import RunSummary
 from loadgen.store import RunDir, StoreError
 from loadgen.store.jsonl import read_rows
@@ -33,7 +34,8 @@ GPUS_ALL = "all GPUs that were watched: its own could not be told"
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
     """`users` are those of the run, `prompt_tokens` the mean of its successful requests, `throughput` is in
-    tokens/s; None where not known. `energy` are figures of the summary's `gpu`."""
+    tokens/s; None where not known. An `open_loop` has no users, but a `rate` if it replays no trace.
+    `energy` are figures of the summary's `gpu`."""
 
     users: int | None = None
     prompt_tokens: float | None = None
@@ -43,12 +45,20 @@ class EngineFacts:
     memory: dict[str, Any] = field(default_factory=dict)
     energy: dict[str, Any] = field(default_factory=dict)
     traffic_class: str = ""
+    open_loop: bool = False
+    rate: float | None = None
 
     def of_class(self, traffic_class: str, figures: Mapping[str, Any]) -> EngineFacts:
         """Of the requests of one traffic class, whose `figures` these are."""
         counts = figures["counts"]
         mean = counts["prompt_tokens"] / counts["ok"] if counts["prompt_tokens"] else None
-        return EngineFacts(users=self.users, prompt_tokens=mean, traffic_class=traffic_class)
+        return EngineFacts(
+            users=self.users,
+            prompt_tokens=mean,
+            traffic_class=traffic_class,
+            open_loop=self.open_loop,
+            rate=self.rate,
+        )
 
 
 def engine_facts(
@@ -64,6 +74,7 @@ def engine_facts(
     shares = most_used_share(read_rows(run.engine_path)) if run.engine_path.exists() else {}
     infos = {str(i.get("name")): i for i in summary.infos}
     users = summary.settings.get("users")
+    opened = is_open(summary.settings)
     out = {}
     for name, figures in summary.engines.items():
         counts, gpu = figures["counts"], figures.get("gpu", {})
@@ -83,13 +94,15 @@ def engine_facts(
             )
         )
         out[name] = EngineFacts(
-            users=users if isinstance(users, int) else None,
+            users=users if isinstance(users, int) and not opened else None,
             prompt_tokens=counts["prompt_tokens"] / counts["ok"] if counts["prompt_tokens"] else None,
             throughput=figures["window"]["throughput_tokens_per_s"],
             gpus=given or seen,
             gpus_source=GPUS_GIVEN if given else (GPUS_NAMED if named else GPUS_ALL) if seen else "",
             memory=memory,
             energy={k: gpu[k] for k in ENERGY if k in gpu} if "energy_j" in gpu else {},
+            open_loop=opened,
+            rate=rate_of(summary.settings),
         )
     return out
 

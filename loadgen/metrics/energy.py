@@ -55,7 +55,11 @@ class EngineEnergy:
 
     def figures(self, parts: Sequence[tuple[Turn, Totals]]) -> dict[str, Any]:
         """The figures by their names in the JSON summary, of the turns in `parts` whose energy is known."""
-        known = [(self.joules[turn.turn], sums) for turn, sums in parts if turn.turn in self.joules]
+        known = [
+            (self.joules[turn.turn], sums.from_empty_to_empty)
+            for turn, sums in parts
+            if turn.turn in self.joules
+        ]
         out: dict[str, Any] = {"gpus": self.gpus, "gpus_named": self.named}
         if known:
             joules = math.fsum(j for j, _ in known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ class Turn:
     monotonic clock where both ends have it. `clock_stepped`: the two clocks disagree by over 10 ms, so that
     records can't be placed in the turn by wall time. `derived`: there was no turn_start or turn_end, and the
     first request's `sent` or the last one's end stands in for it.
+
+    In an open loop `scheduled` requests were due within `schedule_s` seconds of the start (None: a closed
+    loop), `dropped` of them were never sent, and `peak_in_flight` is the most that there were at once.
     """
 
     turn: int
@@ -32,6 +35,10 @@ class Turn:
     complete: bool = True
     derived: bool = False
     clock_stepped: bool = False
+    schedule_s: float | None = None
+    scheduled: int = 0
+    dropped: int = 0
+    peak_in_flight: int = 0
 
 
 def find_turns(
@@ -89,5 +96,17 @@ def find_turns(
         block = (start or end or {}).get("block")
         if not isinstance(block, int):
             block = int(columns.whole["block"][rows][0]) if rows.any() else turn
-        turns.append(Turn(turn, block, start_ns, end_ns, seconds, complete, not (start and end), stepped))
+        found = Turn(turn, block, start_ns, end_ns, seconds, complete, not (start and end), stepped)
+        turns.append(replace(found, **_schedule(start or {}, end or {})))
     return turns
+
+
+def _schedule(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, Any]:
+    """What the events of an open loop's turn say of its schedule."""
+    seconds = start.get("schedule_s")
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        return {}
+    said = {"scheduled": start.get("scheduled")}
+    said |= {name: end.get(name) for name in ("dropped", "peak_in_flight")}
+    known = {k: v for k, v in said.items() if isinstance(v, int) and not isinstance(v, bool)}
+    return {"schedule_s": float(seconds), **known}

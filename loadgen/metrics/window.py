@@ -16,6 +16,11 @@ For one turn of length T, from just before its first request is sent to the end 
   lie outside their turn, or that clocks disagree.
 - requests_per_s = successful requests that ended inside the turn / T.
 
+A turn of an open loop is measured from the end of its first successful response until the last request was
+due (where that is half of the schedule or more): before, the engine fills up, and after, it drains, however
+fast it is. Its Little's residual is of the whole turn, from empty to empty, as are sums for which that is
+needed: `Totals.from_empty_to_empty`.
+
 Over several turns: the sums of tokens, of time in flight and of requests, over the sum of lengths.
 """
 
@@ -23,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,13 +54,22 @@ class Totals:
     departures: int = 0
     departed_s: float = 0.0
     ok: int = 0
+    whole: Totals | None = None  # of an open loop: the whole turn's
+
+    @property
+    def from_empty_to_empty(self) -> Totals:
+        return self.whole or self
 
     def figures(self) -> dict[str, float | None]:
         """The figures by their names in the JSON summary; None where there is nothing to divide by."""
         concurrency = _ratio(self.in_flight_s, self.seconds)
-        little = None
-        if concurrency and self.departures:
-            little = residual(concurrency, self.departures / self.seconds, self.departed_s / self.departures)
+        little, all_of_it = None, self.from_empty_to_empty
+        if all_of_it.in_flight_s > 0 and all_of_it.seconds > 0 and all_of_it.departures:
+            little = residual(
+                all_of_it.in_flight_s / all_of_it.seconds,
+                all_of_it.departures / all_of_it.seconds,
+                all_of_it.departed_s / all_of_it.departures,
+            )
         return {
             "throughput_tokens_per_s": _ratio(self.tokens, self.seconds),
             "requests_per_s": _ratio(self.ok, self.seconds),
@@ -73,7 +87,31 @@ def measure_turn(columns: Columns, turn: Turn) -> Totals:
     return measure(columns, columns.of_turn(turn.turn), turn)
 
 
-def measure(columns: Columns, picked: Ints, window: Turn) -> Totals:
+def measure(columns: Columns, picked: Ints, turn: Turn) -> Totals:
+    """The sums of the picked rows of a turn."""
+    whole = _inside(columns, picked, turn)
+    served = served_window(columns, turn)
+    return whole if served is turn else replace(_inside(columns, picked, served), whole=whole)
+
+
+def served_window(columns: Columns, turn: Turn) -> Turn:
+    """The part of an open loop's turn that is measured; all of a closed loop's."""
+    if turn.schedule_s is None or turn.clock_stepped:
+        return turn
+    rows = columns.of_turn(turn.turn)
+    rows = rows[columns.word["outcome"][rows] == OK]
+    if not len(rows):
+        return turn
+    first_ms = float(((columns.whole["sent_ns"][rows] - turn.start_ns) / 1e6 + columns.gone_ms(rows)).min())
+    start_s = (first_ms + 2 * SLACK_MS) / 1e3  # the first one itself is no part of it
+    end_s = min(turn.schedule_s, turn.seconds)
+    if end_s - start_s < turn.schedule_s / 2:
+        return turn
+    start_ns, end_ns = (turn.start_ns + round(s * 1e9) for s in (start_s, end_s))
+    return replace(turn, start_ns=start_ns, end_ns=end_ns, seconds=end_s - start_s)
+
+
+def _inside(columns: Columns, picked: Ints, window: Turn) -> Totals:
     """The sums of the picked rows inside a window."""
     # In milliseconds since the window's start: exact enough in a float64, which wall nanoseconds aren't.
     sent = (columns.whole["sent_ns"][picked] - window.start_ns) / 1e6
@@ -114,7 +152,11 @@ def total(parts: Iterable[Totals]) -> Totals:
             "departed_s",
         )
     }
-    return Totals(**sums, departures=sum(p.departures for p in all_parts), ok=sum(p.ok for p in all_parts))
+    whole = None
+    if any(p.whole for p in all_parts):
+        whole = total(p.from_empty_to_empty for p in all_parts)
+    departures, ok = sum(p.departures for p in all_parts), sum(p.ok for p in all_parts)
+    return Totals(**sums, departures=departures, ok=ok, whole=whole)
 
 
 def _tokens_inside(

@@ -84,7 +84,7 @@ def _engine(figures: dict[str, Any], examples: dict[str, str], found: set[str]) 
             f"{percent(window['unsuccessful_share'])} of the tokens in its throughput came from requests "
             "that did not succeed"
         )
-    if window["straddling_share"]:
+    if window["straddling_share"] and "open_loop" not in figures:
         out.append(
             f"{percent(window['straddling_share'])} of the tokens in its throughput are of requests that "
             "straddle the window's edge"

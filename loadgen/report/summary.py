@@ -24,11 +24,12 @@ import numpy as np
 from loadgen.metrics import METRICS
 from loadgen.metrics.columns import Bools, Columns
 from loadgen.metrics.counts import count
+from loadgen.metrics.open_loop import open_loop
 from loadgen.metrics.percentiles import describe
 from loadgen.metrics.server_concurrency import server_concurrency
 from loadgen.metrics.steady import steadiness
 from loadgen.metrics.turns import Turn
-from loadgen.metrics.window import Totals, measure, measure_turn, total
+from loadgen.metrics.window import Totals, measure, measure_turn, served_window, total
 from loadgen.record import OK, WARMUP
 from loadgen.report.load import EngineData, RunData, load_run
 from loadgen.store import RunDir, Suite
@@ -159,7 +160,10 @@ def summarise_engine(
         figures["steady"] = steady
     if engine.energy is not None:
         figures["gpu"] = engine.energy.figures([(turn, sums) for turn, sums in parts if turn in used])
-    seen = server_concurrency(engine.gauge, used) if engine.gauge else None
+    if (offered := open_loop(columns, used)) is not None:
+        figures["open_loop"] = offered
+    windows = [served_window(columns, turn) for turn in used]
+    seen = server_concurrency(engine.gauge, windows) if engine.gauge else None
     if seen is not None:
         figures["window"]["server_concurrency"] = seen.mean
         figures["window"]["server_concurrency_contradicts"] = seen.contradicts(

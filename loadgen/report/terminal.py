@@ -14,7 +14,8 @@ from rich.text import Text
 
 from loadgen.metrics import METRICS
 from loadgen.report.notes import notes
-from loadgen.report.plain import clean, number, percent, plural
+from loadgen.report.offered import is_open, load_words
+from loadgen.report.plain import clean, number, percent
 from loadgen.report.summary import RunSummary, classes
 from loadgen.report.workload import lengths
 
@@ -23,7 +24,7 @@ CELL = 23
 SHOWN = ("ttft_ms", "first_event_ms", "tpot_ms", "decode_tokens_per_s", "e2e_ms", "chunk_gap_ms")
 WHERE_PRESENT = ("ttfa_ms", "scheduled_ttft_ms", "scheduled_e2e_ms")
 OF_CLASS = ("requests ok", "failed", "TTFT", "TPOT", "e2e", "throughput", "prompt tokens", "cached")
-SHOWN_NOTES = ("blocks", "gpu_throttling")
+SHOWN_NOTES = ("blocks", "gpu_throttling", "open_loop")
 # Label, unit, key in the figures' `gpu`, and what it is divided by.
 GPU = (
     ("energy", "J/token", "joules_per_output_token", 1),
@@ -106,10 +107,9 @@ def _made_with(summary: RunSummary) -> str:
     if not s:
         return ""
     parts = [
-        plural(s["users"], "user") if isinstance(s.get("users"), int) else "",
-        f"{plural(s['turn_requests'], 'request')} a turn" if isinstance(s.get("turn_requests"), int) else "",
+        *load_words(s),
         lengths(s),
-        f"{clean(s.get('arrival'))}" if s.get("users") != 1 and s.get("arrival") else "",
+        f"{clean(s.get('arrival'))}" if s.get("users") != 1 and s.get("arrival") and not is_open(s) else "",
         clean(summary.state) if summary.state != "complete" else "",
     ]
     return ", ".join(p for p in parts if p)
@@ -187,6 +187,7 @@ def _rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list
         server = [("in the server", each(lambda e: _one(number(e["window"].get("server_concurrency")))))]
     rows += [
         window("throughput", "tok/s", "throughput_tokens_per_s"),
+        *_offered_rows(engines, everyone),
         window("requests", "1/s", "requests_per_s"),
         window("concurrency", "", "concurrency"),
         *server,
@@ -198,6 +199,20 @@ def _rows(engines: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> list
         ("cached tokens", each(lambda e: _cached(e["counts"]))),
         ("warm-up, left out", each(lambda e: _one(f"{e['counts'].get('warmup_requests', 0):,}"))),
     ]
+    return rows
+
+
+def _offered_rows(
+    engines: list[dict[str, Any]], everyone: list[dict[str, Any]]
+) -> list[tuple[str, list[str]]]:
+    """What an open loop offered; nothing in a closed one."""
+    if not any("open_loop" in e for e in everyone):
+        return []
+    offered = [e.get("open_loop", {}) for e in engines]
+    rows = [(f"{'offered':<{LABEL - 6}}{'1/s':>6}", [_one(number(o.get("offered_per_s"))) for o in offered])]
+    for key, label in (("late", "sent late"), ("dropped", "dropped")):
+        if any(e.get("open_loop", {}).get(key) for e in everyone):
+            rows.append((label, [_one(f"{o.get(key, 0):,}") for o in offered]))
     return rows
 
 

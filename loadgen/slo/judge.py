@@ -149,7 +149,7 @@ def _judge(objective: Objective, slo: Slo, measured: Measured) -> Judgement:
         fine = good(columns, (limit.as_limit for limit in slo.limits))
         if kind.figure == "goodput":
             return _share(objective, fine, asked(columns), measured)
-        seconds = [sums.seconds for sums in measured.sums]
+        seconds = [sums.from_empty_to_empty.seconds for sums in measured.sums]
         return _of_turns(objective, list(map(float, measured.counts(fine))), seconds)
     if kind.figure == "joules_per_output_token":
         return _energy(objective, measured)
@@ -207,7 +207,7 @@ def _of_turns(objective: Objective, amounts: Sequence[float], per: Sequence[floa
 def _energy(objective: Objective, measured: Measured) -> Judgement:
     energy = measured.engine.energy
     known = [
-        (energy.joules[turn.turn], sums.tokens)
+        (energy.joules[turn.turn], sums.from_empty_to_empty.tokens)
         for turn, sums in zip(measured.turns, measured.sums, strict=True)
         if energy is not None and turn.turn in energy.joules
     ]

@@ -16,7 +16,7 @@ from loadgen.report.html.tables import comparison_table, cost_table, failures_ta
 from loadgen.report.html.timechart import time_chart
 from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, scenario_title
 from loadgen.report.notes import notes
-from loadgen.report.plain import plural
+from loadgen.report.offered import load_words
 from loadgen.report.summary import classes
 from loadgen.report.workload import lengths
 from loadgen.validity import Level
@@ -86,9 +86,7 @@ def legend(names: Sequence[str], colours: Mapping[str, int], more: Sequence[Html
 def _made_with(digest: Digest) -> str:
     s = digest.summary.settings
     parts = [digest.summary.name, moment(digest.start_ns), f"{duration(digest.course.seconds)} in all"]
-    for key, noun in (("users", "user"), ("turn_requests", "request")):
-        if isinstance(s.get(key), int):
-            parts.append(plural(s[key], noun) + (" a turn" if key == "turn_requests" else ""))
+    parts += load_words(s)
     if isinstance(s.get("output_tokens"), int):
         parts.append(lengths(s))
     if digest.summary.state != "complete":

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from loadgen.report.html.markup import Html, tag, text
+from loadgen.report.offered import is_open, load_words
 from loadgen.report.plain import clean, number, plural
 from loadgen.sweep.names import swept_scenario
 from loadgen.workload.scenarios import SCENARIOS
@@ -56,6 +57,8 @@ def interval(low: float | None, high: float | None) -> str:
 
 def scenario_title(scenario: str, settings: Mapping[str, Any]) -> str:
     """What a run was of, in words: the scenario's own title where its users are the scenario's."""
+    if is_open(settings):
+        return f"{scenario.replace('_', ' ')}, {load_words(settings)[0]}"
     users = settings.get("users")
     scenario = swept_scenario(scenario, users if isinstance(users, int) else None)
     known = SCENARIOS.get(scenario)

@@ -24,6 +24,18 @@ def busy(cpu: float = 30.0, lag: float = 2.0) -> GeneratorLoad:
     return GeneratorLoad(90, cpu_percent=cpu, cpu_percent_p95=cpu, loop_lag_ms_p95=lag)
 
 
+def opened(served: float = 7.9, **offered: Any) -> Any:
+    """An engine in an open loop, eight requests a second."""
+    clean = {"scheduled": 600, "offered_per_s": 8.0, "late_share": 0.005, "dropped": 0, "peak_in_flight": 40}
+    window = {"requests_per_s": served, "seconds": 75.0}
+    return engine(window=window, open_loop={**clean, **offered}, send_lag_ms={"p95": 35.0})
+
+
+def test_an_open_loop_that_is_kept_raises_nothing() -> None:
+    assert check_run(evidence(opened())).findings == ()
+    assert check_run(evidence(opened(served=7.5))).findings == ()  # chance
+
+
 def test_a_clean_run_raises_nothing() -> None:
     assert check_run(evidence(generator=busy())) == check_run(evidence())
     got = check_run(evidence())
@@ -62,6 +74,15 @@ CASES: list[tuple[str, str, Evidence, str]] = [
     ("coalesced", "suspect", evidence(engine({"inexact_ttft": 20})), "TTFT of 20 requests (5.2 %)"),
     ("coalesced", "suspect", evidence(engine({"coalesced_events": 384 + 1967})), "2.0 % of the events"),
     ("send_lag", "suspect", evidence(engine(send_lag_ms={"p95": 35.0})), "was sent 35.0 ms late"),
+    ("open_loop", "void", evidence(opened(dropped=3)), "3 requests of 600 were never sent, since 40 were"),
+    ("open_loop", "suspect", evidence(opened(late_share=0.02)), "2.0 % of the requests were sent"),
+    ("open_loop", "void", evidence(opened(late_share=0.2)), "20.0 % of the requests"),
+    (
+        "open_loop",
+        "valid",
+        evidence(opened(served=5.0)),
+        "8.00 requests came each second and 5.00",
+    ),
     ("generator", "suspect", evidence(generator=busy(cpu=85)), "85 % of a core on average over 90 measured"),
     ("generator", "void", evidence(generator=busy(cpu=99)), "99 % of a core"),
     ("generator", "suspect", evidence(generator=busy(lag=150)), "the generator was 150.0 ms late"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.compare.ratios import MARGIN, MIN_BLOCKS
+from loadgen.metrics.send_lag import LATE_MS
 from loadgen.validity import (
     CHECKS,
     coalesced,
@@ -18,6 +19,7 @@ from loadgen.validity import (
     gpu_rows,
     gpu_throttling,
     littles,
+    open_loop,
     samples,
     send_lag,
     short_answers,
@@ -37,6 +39,11 @@ def test_every_check_is_on_the_page_by_the_name_it_has_itself() -> None:
     ("check", "text"),
     [
         ("failures", f"| {failures.SUSPECT_SHARE:.0%} | {failures.VOID_SHARE:.0%} |"),
+        (
+            "open_loop",
+            f"over {open_loop.SUSPECT_LATE:.0%} of requests sent more than {LATE_MS:g} ms late | over "
+            f"{open_loop.VOID_LATE:.0%}",
+        ),
         ("cut_turns", f"{cut_turns.LONGER} times as long"),
         ("gpu_throttling", f"the same in {gpu_throttling.VOID_SHARE:.0%} of them"),
         ("generator", f"{generator.SUSPECT_CPU_PERCENT:.0f}% of a core"),
