@@ -40,6 +40,7 @@ test-engines: $(READY) $(LLAMACPP) $(VLLM)  ## the tests that need real servers,
 
 bench: $(READY)  ## cost and accuracy of the generator, side by side with other clients (about 30 minutes)
 	@$(PY) benchmarks/run_all.py
+	@$(PY) benchmarks/processes.py
 	@$(PY) benchmarks/sidecars.py
 	@$(PY) benchmarks/delivery.py
 	@$(PY) benchmarks/summary_10m.py

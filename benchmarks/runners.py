@@ -116,8 +116,6 @@ def ours(
 ) -> Result:
     """A whole run as a person starts it: Locust, records, journal, live figures, the summary at the end; its
     sidecars work on the server's core. `look` is shown the run directory before that is removed."""
-    from loadgen.store.journal import read_records
-
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable, "-m", "locust", "-f", str(ROOT / "locustfiles" / "concurrency.py"), "--headless",
@@ -134,31 +132,38 @@ def ours(
             _, _, watch = _run_watched(command, load, **more)
         finally:
             aside.stop()
-        run = _only_run(Path(folder))
+        run = only_run(Path(folder))
         events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
         start = min(e["t_ns"] for e in events if e["kind"] == "turn_start")
         end = max(e["t_ns"] for e in events if e["kind"] == "turn_end")
-        found = read_records(run / "requests.jsonl")
-        records = [r for r in getattr(found, "records", found) if r.phase == "measure"]
-        rows = [
-            {
-                "id": r.response_id,
-                "sent_ns": r.sent_ns,
-                "ttft_ms": r.ttft_ms,
-                "event_us": r.event_us,
-                "coalesced": r.coalesced,
-                "inexact": r.ttft_error_ms > 0,
-                "read_lag_ms": r.read_lag_ms,
-            }
-            for r in records
-        ]
+        rows = measured_rows(run)
         if look is not None:
             look(run)
         cpu_s, cpu_to_exit_s = watch.cpu_s(start, end), watch.cpu_since_s(start)
         return Result(cpu_s, watch.peak_rss_mb, cpu_to_exit_s, rows, aside.seen)
 
 
-def _only_run(folder: Path) -> Path:
+def measured_rows(run: Path) -> list[dict[str, Any]]:
+    """The measured requests of a run directory, as accuracy.py compares them with the truth."""
+    from loadgen.store.journal import read_records
+
+    found = read_records(run / "requests.jsonl")
+    return [
+        {
+            "id": r.response_id,
+            "sent_ns": r.sent_ns,
+            "ttft_ms": r.ttft_ms,
+            "event_us": r.event_us,
+            "coalesced": r.coalesced,
+            "inexact": r.ttft_error_ms > 0,
+            "read_lag_ms": r.read_lag_ms,
+        }
+        for r in getattr(found, "records", found)
+        if r.phase == "measure"
+    ]
+
+
+def only_run(folder: Path) -> Path:
     runs = [p.parent for p in folder.rglob("requests.jsonl") if not p.parent.is_symlink()]
     if not runs:
         raise BenchError("our own run left no run directory")
