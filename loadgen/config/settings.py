@@ -14,6 +14,7 @@ from loadgen.config.openloop import OpenLoopSpec
 from loadgen.config.telemetry import TelemetrySpec
 from loadgen.workload.arrivals import PROCESSES, TRACE
 from loadgen.workload.classes import MOST, TrafficClass, parse_mix
+from loadgen.workload.shapes import HAND, KNEE, Shape, parse_shape
 
 CONFIG_FILE = "loadgen.toml"
 
@@ -42,6 +43,10 @@ class Settings(Model):
     and lengths (loadgen.workload.classes). With `exchanges` above 1 requests are conversations of so many
     exchanges, with `system_tokens` of a system prompt that all of them share, and `think_s` seconds on
     average between an answer and the next question; `turn_requests`, rounded up, counts exchanges.
+
+    With a `shape` (loadgen.workload.shapes) a turn lasts as long as that and the number of users varies; then
+    `users` is the highest, and `turn_requests` how many different prompts there are. `level_s` is the length
+    of its levels where the shape itself does not say.
     """
 
     engines: tuple[EngineSpec, ...] = ()
@@ -64,6 +69,8 @@ class Settings(Model):
     exchanges: int = Field(default=1, ge=1, le=1000)
     system_tokens: int = Field(default=0, ge=0, le=10_000_000)
     think_s: Seconds = Field(default=0.0, ge=0)
+    shape: str | None = None
+    level_s: Seconds = Field(default=30.0, ge=1)
     prompt_file: Path | None = None
     salt: Literal["on", "off"] = "on"
     seed: int = Field(default=1, ge=0, lt=2**32 - 1)  # llama.cpp: 32 bits, all ones (or -1) mean a random one
@@ -148,6 +155,28 @@ class Settings(Model):
         return self.arrival in PROCESSES or self.arrival == TRACE
 
     @model_validator(mode="after")
+    def _a_shape(self) -> Settings:
+        shape = self.course
+        if shape is None:
+            return self
+        if self.open:
+            raise ValueError(
+                "a shape says how many users there are, and in an open loop there are none: leave one away"
+            )
+        if self.prompt_lengths:
+            raise ValueError("a shape and several prompt lengths don't go together: leave one of them away")
+        if shape.kind == HAND:
+            object.__setattr__(self, "blocks", 1)
+            if self.residency == "exclusive":
+                raise ValueError(
+                    "by hand one engine is loaded, which has to be there: not with exclusive residency"
+                )
+        elif shape.kind == KNEE and self.residency == "parallel":
+            raise ValueError("the knee is searched on one engine at a time: not with parallel residency")
+        object.__setattr__(self, "users", shape.peak)
+        return self
+
+    @model_validator(mode="after")
     def _unique_names(self) -> Settings:
         names = [e.name for e in self.engines]
         twice = sorted({n for n in names if names.count(n) > 1})
@@ -173,6 +202,11 @@ class Settings(Model):
     def classes(self) -> tuple[TrafficClass, ...]:
         """The classes of a mix; none where all requests are of a kind."""
         return parse_mix(self.mix) if self.mix else ()
+
+    @property
+    def course(self) -> Shape | None:
+        """The shape, read; None if the number of users does not vary. Raises ValueError."""
+        return parse_shape(self.shape, self.users, self.level_s) if self.shape else None
 
     @property
     def warm_cache(self) -> bool:

@@ -4,8 +4,9 @@
      "engine": "vllm", "turn": 0, "block": 0}
 
 Kinds: run_start, warmup_start, warmup_end, turn_start, turn_end (with `complete`), cooldown_start,
-worker_lost (with `worker`, `host`, `records`), note (with `text`), run_end. `t_ns` is wall time, `mono_ns`
-the monotonic clock of the process that ran it.
+level (a part of a shape begins: `users`, `title`), users (how many have work now; `settled`: as many as were
+asked for), worker_lost (with `worker`, `host`, `records`), note (with `text`), run_end. `t_ns` is wall time,
+`mono_ns` the monotonic clock of the process that ran it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ WARMUP_END = "warmup_end"
 TURN_START = "turn_start"
 TURN_END = "turn_end"
 COOLDOWN_START = "cooldown_start"
+LEVEL = "level"
+USERS = "users"
 NOTE = "note"
 WORKER_LOST = "worker_lost"
 

@@ -20,8 +20,19 @@ from loadgen.workload.scenarios import (
     LONG_PROMPT,
     MIXED,
     OPEN_LOOP,
+    RAMP,
     SINGLE_USER,
     Scenario,
 )
 
-__all__ = ["CHAT", "CONCURRENCY", "LONG_PROMPT", "MIXED", "OPEN_LOOP", "SINGLE_USER", "LlmUser", "Scenario"]
+__all__ = [
+    "CHAT",
+    "CONCURRENCY",
+    "LONG_PROMPT",
+    "MIXED",
+    "OPEN_LOOP",
+    "RAMP",
+    "SINGLE_USER",
+    "LlmUser",
+    "Scenario",
+]

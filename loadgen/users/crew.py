@@ -11,7 +11,7 @@ import locust  # noqa: F401  (patches the standard library, must come first)
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from loadgen.metrics.send_lag import LATE_MS
 from loadgen.record import DRAIN, MEASURE, RequestRecord
 from loadgen.users.lane import Lane
 from loadgen.workload.conversation import next_prompt
+from loadgen.workload.endless import Endless
 from loadgen.workload.prompt import Prompt
 
 _KEPT = 1000  # times of the latest requests: progress takes their median while streams are being read
@@ -50,9 +51,13 @@ class Batch:
     on from. In an open loop jobs are `scheduled`: `late` counts those that were sent late (of those that have
     ended), `dropped` those that were not sent since `limit` were in flight, `peak` is the most there were.
     `ttfts_ms` and `e2es_ms` are of the latest requests, for progress and warm-up.
+
+    With a `source` it has no fixed jobs: while it is `open`, whoever is there sends one request after the
+    other, each made when it is due, and `total` is what has been sent. Nobody is owed the rest of a
+    conversation that is going on when it is closed.
     """
 
-    def __init__(self, lane: Lane, phase: str, turn: int, block: int) -> None:
+    def __init__(self, lane: Lane, phase: str, turn: int, block: int, source: Endless | None = None) -> None:
         self.lane = lane
         self.phase = phase
         self.turn = turn
@@ -79,6 +84,10 @@ class Batch:
         self.workers = 1  # processes that have a part of it
         self.last_end_ns = 0
         self.done = Event()
+        self.source = source
+        self.open = source is not None
+        self.output_tokens_each = 0
+        self._stream: Iterator[Prompt] = iter(source or ())
 
     def add(self, prompt: Prompt, output_tokens: int, due_s: float | None = None) -> None:
         """`due_s`: seconds after the start, in an open loop; jobs are added in order."""
@@ -99,6 +108,8 @@ class Batch:
         rest = job.prompt.follow_ups
         if not rest or self.halted:
             return None
+        if self.source is not None and not (answer and self.open):
+            return None
         if not answer:
             self.skipped += len(rest)
             return None
@@ -108,10 +119,11 @@ class Batch:
     def begin(self, job: Job) -> bool:
         """The user has thought; whether the job may still be sent."""
         self.thinking -= 1
-        if self.halted:
+        if self.halted or (self.source is not None and not self.open):
             self.check_done()
             return False
         self.in_flight += 1
+        self.total += self.source is not None
         return True
 
     def break_off(self) -> None:
@@ -121,19 +133,24 @@ class Batch:
 
     def claim(self, user: Any) -> Job | float | None:
         """The user's next job; seconds to wait for it; None if there is none for it here."""
-        if not self.jobs or user not in self.members:
+        if not (self.jobs or self.open) or user not in self.members:
             return None
         due_mono_ns = self.start_mono_ns + int(self.members[user] * 1e9)
         if self.members[user] >= 0:
             wait_s = (due_mono_ns - time.monotonic_ns()) / 1e9
             if wait_s > 0:
                 return wait_s
-        job = self.jobs.popleft()
+        job = self._made_now() if self.open else self.jobs.popleft()
         if self.members[user] >= 0:  # its first of this batch: the only one with an appointed time
             self.members[user] = -1.0
             job.scheduled_mono_ns = due_mono_ns
         self.in_flight += 1
         return job
+
+    def _made_now(self) -> Job:
+        prompt = next(self._stream)
+        self.total += 1
+        return self._job(prompt, prompt.output_tokens or self.output_tokens_each)
 
     def launch(self) -> bool:
         """A job of an open loop is due; whether it may be sent."""
@@ -168,10 +185,15 @@ class Batch:
         """Send nothing more; what is in flight may finish."""
         self.halted = True
         self.jobs.clear()
+        self.close()
+
+    def close(self) -> None:
+        """An open batch has been open for long enough: what is in flight may finish, and belongs to it."""
+        self.open = False
         self.check_done()
 
     def check_done(self) -> None:
-        if not self.jobs and not self.in_flight and not self.thinking:
+        if not self.jobs and not self.open and not self.in_flight and not self.thinking:
             self.done.set()
 
     @property
@@ -204,21 +226,41 @@ class Crew:
         return sum(b.in_flight for b in self.batches)
 
     def join(self, user: Any) -> int:
-        """A user has come; its number. It gets work from the next batch on, or at once where a batch has
-        nobody left to do it."""
+        """A user has come; its number. It gets work from the next batch on, or at once where a batch is open
+        or has nobody left to do it."""
         number = self.users[user] = self._joined
         self._joined += 1
         for batch in self.batches:
-            if not batch.members:
+            if not batch.members and not batch.open:
                 batch.members[user] = -1.0
+        self.share_out()
         return number
 
     def leave(self, user: Any) -> None:
         self.users.pop(user, None)
         for batch in self.batches:
-            if batch.members.pop(user, None) is not None and not batch.members:
+            if batch.members.pop(user, None) is not None and not batch.members and not batch.open:
                 batch.members.update(dict.fromkeys(self.users, -1.0))
                 self._ring()
+        self.share_out()
+
+    def share_out(self) -> None:
+        """Every user works for one of the open batches, and each of them has as many as the others (to one).
+        Who changes finishes what is in flight first."""
+        open_ones = [batch for batch in self.batches if batch.open]
+        if not open_ones:
+            return
+        busy = {user for batch in open_ones for user in batch.members}
+        for user in self.users:
+            if user not in busy:
+                min(open_ones, key=lambda b: len(b.members)).members[user] = -1.0
+        while True:
+            least, most = (f(open_ones, key=lambda b: len(b.members)) for f in (min, max))
+            if len(most.members) - len(least.members) < 2:
+                break
+            user, _ = most.members.popitem()
+            least.members[user] = -1.0
+        self._ring()
 
     def cut(self) -> None:
         """End what is in flight. Here Locust does, by ending users."""
@@ -241,12 +283,16 @@ class Crew:
         if none of them is."""
         plan = zip(members, offsets_s, strict=True)
         batch.members = {user: offset for user, offset in plan if user in self.users}
-        if not batch.members:
+        if not batch.members and not batch.open:
             batch.members = dict.fromkeys(self.users, -1.0)
         batch.start_mono_ns = time.monotonic_ns()
         self.batches.append(batch)
         batch.check_done()
         self._ring()
+
+    def seal(self, batch: Batch) -> None:
+        """Hand out no more of an open batch's jobs."""
+        batch.close()
 
     def end(self, batch: Batch) -> None:
         batch.end_mono_ns = time.monotonic_ns()

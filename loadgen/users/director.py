@@ -22,11 +22,14 @@ from loadgen.users.crew import Batch, Crew, Plan
 from loadgen.users.lane import Lane
 from loadgen.users.residency import Residency
 from loadgen.users.run import Run
+from loadgen.users.shaping import Conductor, Steering
 from loadgen.users.supply import PromptSupply
 from loadgen.users.telemetry import Telemetry
 from loadgen.users.warmup import WarmUp
 from loadgen.workload.arrivals import start_offsets
+from loadgen.workload.courses import Course, course_of
 from loadgen.workload.prompts import PromptError
+from loadgen.workload.shapes import HAND
 from loadgen.workload.turns import Turn, turn_order
 
 log = logging.getLogger("loadgen")
@@ -37,8 +40,9 @@ COOL_POLL_S = 1.0
 class Director:
     """Runs all turns of one run, then calls `end`. `failure` is the sentence of a run that could not go on.
 
-    `users_in` is set when Locust has spawned all users, `user_count` is how many it has now; `want_users`
-    asks Locust for another number of them.
+    `users_in` is set when Locust has spawned all users, `user_count` is how many it has now and `asked_users`
+    how many it shall have; `want_users` asks Locust for another number of them. Where the number varies, a
+    new `course` leads each turn, and `live_events` says how much has been read of an engine.
     """
 
     def __init__(
@@ -53,6 +57,9 @@ class Director:
         want_users: Callable[[int], None],
         end: Callable[[], None],
         telemetry: Telemetry | None = None,
+        asked_users: Callable[[], int] = lambda: 0,
+        live_events: Callable[[str], int] = lambda engine: 0,
+        course: Callable[[], Course] | None = None,
     ) -> None:
         self.run = run
         self.crew = crew
@@ -77,14 +84,31 @@ class Director:
         self._want_users = want_users
         self._end = end
         self._telemetry = telemetry
+        self._asked_users = asked_users
+        self._live_events = live_events
+        self.shape = run.settings.course
+        self._course = course
+        if course is None and self.shape is not None:
+            self._course = lambda: course_of(self.shape)
+        self._steering = Steering(want_users, lambda: len(crew.users))
+        self._conductor: Conductor | None = None
         self._greenlet: gevent.Greenlet | None = None
 
     def start(self) -> None:
         self._greenlet = gevent.spawn(self._main)
 
     def stop(self) -> None:
-        """The test is being stopped: no new requests. Those in flight may finish (see `close`)."""
-        self.crew.halt()
+        """The test is being stopped: no new requests. Those in flight may finish (see `close`). By hand that
+        is how a run ends, and they belong to it."""
+        self._steering.stop()
+        if self.by_hand and self.active:
+            self.finished = True
+            for _, batch in self.active:
+                self.crew.seal(batch)
+            if self._conductor is not None:
+                self._conductor.over()
+        else:
+            self.crew.halt()
         if self._greenlet is not None and self._greenlet is not gevent.getcurrent():
             self._greenlet.kill()
 
@@ -115,6 +139,10 @@ class Director:
         return sum(1 for turn_list in self.rounds[: self.rounds_done] for _ in turn_list) // len(self._lanes)
 
     @property
+    def by_hand(self) -> bool:
+        return self.shape is not None and self.shape.kind == HAND
+
+    @property
     def block(self) -> int:
         """The block that is being worked at, from 0."""
         return self.rounds[min(self.rounds_done, len(self.rounds) - 1)][0].block
@@ -138,7 +166,12 @@ class Director:
         settings = self.run.settings
         self._enter("waiting for users")
         self._gather()
-        if settings.residency == "parallel" and len(self._lanes) > 1 and not settings.open:
+        if (
+            settings.residency == "parallel"
+            and len(self._lanes) > 1
+            and self.shape is None
+            and not settings.open
+        ):
             # Each engine has the asked number of users to itself.
             self._users_in.clear()
             self._want_users(settings.users * len(self._lanes))
@@ -243,16 +276,16 @@ class Director:
 
     def _measure(self, turns: Sequence[Turn], lanes: Sequence[Lane]) -> None:
         settings = self.run.settings
+        if self.shape is not None and not self.by_hand:
+            self._enter("gathering users")
+            self._steering.gather(self.shape.first * len(turns))
         self._enter("measuring " + ", ".join(lane.name for lane in lanes))
         plan = []
         for turn, lane in zip(turns, lanes, strict=True):
-            batch = Batch(lane, MEASURE, turn.index, turn.block)
-            batch.limit = settings.open_loop.max_in_flight
-            prompts = self.supply.block(turn.block)
-            for prompt, due_s in zip(prompts, self.supply.due_s(turn.block), strict=True):
-                batch.add(prompt, settings.output_tokens, due_s)
+            batch = self._batch(turn, lane)
             users = self._members(turn)
-            if len(users) != settings.users and not settings.open:  # somebody changed them in the web UI
+            fixed = self.shape is None and not settings.open
+            if fixed and len(users) != settings.users:  # somebody changed them in the web UI
                 self.run.note(
                     f"turn {turn.index} ({turn.engine}) was measured with {len(users)} users, not "
                     f"{settings.users}: its figures do not compare with those of other turns"
@@ -282,9 +315,37 @@ class Director:
         for lane in lanes:
             self._read_cache_counters(lane, before=False)
 
+    def _batch(self, turn: Turn, lane: Lane) -> Batch:
+        """What is sent in this turn."""
+        output_tokens = self.run.settings.output_tokens
+        if self.shape is not None:
+            batch = Batch(lane, MEASURE, turn.index, turn.block, self.supply.endless(turn.block))
+            batch.output_tokens_each = output_tokens
+            return batch
+        batch = Batch(lane, MEASURE, turn.index, turn.block)
+        batch.limit = self.run.settings.open_loop.max_in_flight
+        prompts = self.supply.block(turn.block)
+        for prompt, due_s in zip(prompts, self.supply.due_s(turn.block), strict=True):
+            batch.add(prompt, output_tokens, due_s)
+        return batch
+
+    def _lead(self) -> None:
+        """The turns that go on, through their shape; they are closed when it is over."""
+        assert self._course is not None
+        steering = None if self.by_hand else self._steering
+        self._conductor = Conductor(
+            self.run, self.active, self._course(), steering, self._asked_users, self._live_events
+        )
+        self._conductor.go()
+        for _, batch in self.active:
+            self.crew.seal(batch)
+
     def _work(self, plan: Plan) -> None:
         for batch, users, offsets in plan:
             self.crew.begin(batch, users, offsets)
+        if any(batch.open for batch, _, _ in plan):
+            self.crew.share_out()
+            self._lead()
         for batch, _, _ in plan:
             batch.done.wait()
             self.crew.end(batch)

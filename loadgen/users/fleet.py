@@ -69,7 +69,7 @@ class Fleet(Crew):
     @property
     def in_flight(self) -> int:
         """About: workers say what has ended, not what they have begun."""
-        return sum(min(len(b.members), b.in_flight) for b in self.batches)
+        return sum(len(b.members) if b.source else min(len(b.members), b.in_flight) for b in self.batches)
 
     def settle(self) -> None:
         """Wait until workers have as many users as Locust wants: it shares them out anew when a worker comes
@@ -113,6 +113,25 @@ class Fleet(Crew):
                 )
         self._check(batch)
 
+    def seal(self, batch: Batch) -> None:
+        for part in self._parts.get(batch, {}).values():
+            if not part.done:
+                self._send(part.worker, messages.CLOSE, {"number": self._numbers[batch]})
+        batch.close()
+        self._check(batch)
+
+    def share_out(self) -> None:
+        """Workers do it among their own users; who has come or gone works, or does not, at once."""
+        for batch in self.batches:
+            if batch.open:
+                batch.members = self._members_of(batch)
+
+    def _members_of(self, batch: Batch) -> dict[Any, float]:
+        """About: with several open batches each has its part of every worker's users."""
+        open_ones = [b for b in self.batches if b.open]
+        k, n = open_ones.index(batch), len(open_ones)
+        return {key: -1.0 for key in self.users if key[1] % n == k}
+
     def end(self, batch: Batch) -> None:
         batch.end_mono_ns = time.monotonic_ns()
         self.batches.remove(batch)
@@ -129,6 +148,7 @@ class Fleet(Crew):
         self._halted = True
         for batch in self.batches:
             batch.halted = True
+            batch.open = False
         self._send_all(messages.HALT)
 
     def cut(self) -> None:
@@ -204,6 +224,7 @@ class Fleet(Crew):
             if self._open:
                 worker.users = 1  # its dispatcher
                 self._count_users()
+            self._let_in(worker)
         elif kind == messages.USERS:
             if not self._open:
                 worker.users = int(data["users"])
@@ -211,6 +232,8 @@ class Fleet(Crew):
         elif kind == messages.READY:
             if found := self._part(worker, data):
                 found[1].ready.set()
+                if found[1].late and found[0].open:
+                    self._send(worker, messages.BEGIN, {"number": self._numbers[found[0]]})
         elif kind == messages.ROWS:
             self._rows(worker, data)
         elif kind == messages.DONE:
@@ -262,6 +285,9 @@ class Fleet(Crew):
             batch = next((b for b in self.batches if b.lane.name == record.engine), None)
             self._record_done(record)
             if batch is not None:
+                if batch.source is not None:  # only the worker knew of it
+                    batch.total += 1
+                    batch.in_flight += 1
                 batch.finish(record)
 
     # --- workers that go -----------------------------------------------------------------------------------
@@ -298,6 +324,7 @@ class Fleet(Crew):
         """All users that have joined, by worker and number there."""
         keys = [(w.id, n) for w in self.workers.values() for n in range(w.users)]
         self.users = {key: n for n, key in enumerate(keys)}
+        self.share_out()
 
     # --- small things --------------------------------------------------------------------------------------
 
@@ -307,6 +334,8 @@ class Fleet(Crew):
         here = here or [(m, 0.0) for m in self.users]
         batch.members = {m: -1.0 for m, _ in here}
         number = self._numbers[batch] = self._count = self._count + 1
+        if batch.source is not None:
+            return self._divide_open(batch, here)
         shares: dict[str, list[Any]] = {}
         jobs, batch.jobs = list(batch.jobs), deque()
         for j, job in enumerate(jobs):
@@ -316,15 +345,7 @@ class Fleet(Crew):
         batch.in_flight = batch.total
         for index, (worker_id, part) in enumerate(parts.items()):
             order = {
-                "number": number,
-                "clock_offset_ns": part.worker.clock.offset_ns,
-                "engine": batch.lane.name,
-                "model": batch.lane.model,
-                "simulated": bool(batch.lane.info and batch.lane.info.simulated),
-                "phase": batch.phase,
-                "workers": len(parts),
-                "turn": batch.turn,
-                "block": batch.block,
+                **self._order(batch, part, number, len(parts)),
                 "limit": max(1, share(batch.limit, index, len(parts))),
                 "jobs": messages.prompt_rows((job.prompt, job.output_tokens) for job in shares[worker_id]),
                 "due_s": [None if job.due_ns is None else job.due_ns / 1e9 for job in shares[worker_id]],
@@ -332,6 +353,49 @@ class Fleet(Crew):
             }
             self._send(part.worker, messages.BATCH, messages.pack(order))
         return list(parts.values())
+
+    def _divide_open(self, batch: Batch, here: Sequence[tuple[Any, float]]) -> list[Part]:
+        """Every worker gets all prompts of an open batch, and takes each n-th of them; one without users may
+        have some later."""
+        workers = [w for w in self.workers.values() if w.greeted]
+        parts = self._parts[batch] = {w.id: Part(w, 0) for w in workers}
+        batch.in_flight = 1  # it is not done before all workers say so
+        for n, part in enumerate(parts.values()):
+            self._send_open(batch, part, [m[1] for m, _ in here if m[0] == part.worker.id], n, len(parts))
+        return list(parts.values())
+
+    def _send_open(self, batch: Batch, part: Part, members: list[int], start: int, step: int) -> None:
+        assert batch.source is not None
+        share = batch.source.share(start, step, part.worker.name)
+        order = {
+            **self._order(batch, part, self._numbers[batch], step),
+            "jobs": messages.prompt_rows((p, batch.output_tokens_each) for p in share.pool),
+            "members": [(n, 0.0) for n in members],
+            "endless": [share.key, share.first_pair, start, step, batch.output_tokens_each],
+        }
+        self._send(part.worker, messages.BATCH, messages.pack(order))
+
+    def _let_in(self, worker: Worker) -> None:
+        """A worker that comes while a batch is open takes part in it, with prompts of its own."""
+        for batch in self.batches:
+            parts = self._parts.get(batch)
+            if batch.open and parts is not None and worker.id not in parts:
+                parts[worker.id] = Part(worker, 0, late=True)
+                self._send_open(batch, parts[worker.id], [], len(parts) - 1, len(parts))
+
+    def _order(self, batch: Batch, part: Part, number: int, workers: int) -> dict[str, Any]:
+        """What every batch says of itself."""
+        return {
+            "number": number,
+            "clock_offset_ns": part.worker.clock.offset_ns,
+            "engine": batch.lane.name,
+            "model": batch.lane.model,
+            "simulated": bool(batch.lane.info and batch.lane.info.simulated),
+            "phase": batch.phase,
+            "workers": workers,
+            "turn": batch.turn,
+            "block": batch.block,
+        }
 
     def _part(self, worker: Worker, data: Any) -> tuple[Batch, Part] | None:
         for batch, number in self._numbers.items():

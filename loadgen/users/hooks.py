@@ -111,6 +111,7 @@ def _begin_session(environment: Any, options: Any) -> None:
     master = isinstance(environment.runner, MasterRunner)
     kind = MasterSession if master else Session
     session = _state["session"] = kind(environment, _state["defaults"], _state["config"])
+    session.shapes.take_over(session.first_users)
     LlmUser.workplace = session
     if isinstance(session, MasterSession):
         session.listen()

@@ -1,7 +1,8 @@
 """What master and workers say to each other, in Locust's own message channel.
 
 master -> worker: CLOCK (what time is it there?), RUN (what is measured), BATCH (jobs, to be got ready), BEGIN
-(send them), HALT (send nothing more), CUT (end what is in flight), END.
+(send them), CLOSE (an open batch has been open for long enough), HALT (send nothing more), CUT (end what is
+in flight), END.
 worker -> master: HERE (it listens), CLOCK, HELLO (it takes part), USERS (how many have joined), READY, ROWS
 (records and seconds), DONE, BYE, PROBLEM (a sentence: it cannot).
 
@@ -22,6 +23,7 @@ from loadgen.workload.prompt import Prompt
 RUN = "loadgen_run"
 BATCH = "loadgen_batch"
 BEGIN = "loadgen_begin"
+CLOSE = "loadgen_close"
 HALT = "loadgen_halt"
 CUT = "loadgen_cut"
 CLOCK = "loadgen_clock"
@@ -35,7 +37,7 @@ DONE = "loadgen_done"
 BYE = "loadgen_bye"
 PROBLEM = "loadgen_problem"
 
-TO_WORKER = (RUN, BATCH, BEGIN, HALT, CUT, CLOCK, END)
+TO_WORKER = (RUN, BATCH, BEGIN, CLOSE, HALT, CUT, CLOCK, END)
 TO_MASTER = (HERE, HELLO, USERS, READY, ROWS, DONE, CLOCK, BYE, PROBLEM)
 
 ROWS_BYTES = 2**20  # uncompressed, of one message: the channel is shared with Locust's heartbeats

@@ -87,6 +87,15 @@ OPTIONS: tuple[Option, ...] = (
         "--system-tokens", "system_tokens", int, "length of the system prompt of conversations", metavar="N"
     ),
     Option("--think-time", "think_s", float, "mean pause before the next question, in seconds", metavar="S"),
+    Option(
+        "--shape",
+        "shape",
+        str,
+        "the number of users varies: steps, ramp, spike or knee (up to -u), steps:1,2,4@30s, ramp:1-64@10m, "
+        "knee:1-256@20s, parts of your own as 4@1m,4-64@5m, or hand: as the web page says",
+        metavar="SHAPE",
+    ),
+    Option("--level", "level_s", float, "length of a shape's levels, in seconds", metavar="S"),
     Option("--prompt-file", "prompt_file", str, "prompts of your own: JSONL or ShareGPT", metavar="FILE"),
     Option(
         "--salt",
@@ -272,9 +281,15 @@ def _type(of: type) -> Callable[[str], Any]:
 
 
 def settings_from(
-    options: argparse.Namespace, scenario: Scenario, defaults: Settings, config_file: Path | None
+    options: argparse.Namespace,
+    scenario: Scenario,
+    defaults: Settings,
+    config_file: Path | None,
+    *,
+    shape: str | None = None,
 ) -> Settings:
-    """The settings that the flags, or the web form, ask for. Raises ConfigError with one sentence."""
+    """The settings that the flags, or the web form, ask for; `shape` is one that was picked by its class.
+    Raises ConfigError with one sentence."""
     flags: dict[str, Any] = {}
     for option in OPTIONS:
         value = getattr(options, option.dest)
@@ -297,6 +312,8 @@ def settings_from(
         users = getattr(options, "num_users", None)
     if users is not None:
         flags["users"] = users
+    if shape is not None and str(flags.get("shape", "")).partition(":")[0].strip() != shape:
+        flags["shape"] = shape
     lent = scenario.defaults()
     lent["scenario"] = os.environ.get(SCENARIO_ENV) or lent["scenario"]
     try:

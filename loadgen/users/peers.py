@@ -50,9 +50,11 @@ class Worker:
 
 @dataclass(eq=False)
 class Part:
-    """A worker's part of a batch: `jobs` requests. `ready` when it can begin, `done` when none is left."""
+    """A worker's part of a batch: `jobs` requests. `ready` when it can begin, `done` when none is left;
+    `late`: it came when the batch had begun."""
 
     worker: Worker
     jobs: int
     ready: Event = field(default_factory=Event)
     done: bool = False
+    late: bool = False

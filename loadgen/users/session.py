@@ -38,11 +38,13 @@ from loadgen.users.residency import Residency
 from loadgen.users.result import show_result
 from loadgen.users.run import Run
 from loadgen.users.sending import Client
+from loadgen.users.shapes import Shapes
 from loadgen.users.supply import PromptSupply
 from loadgen.users.telemetry import Telemetry
 from loadgen.users.user import HOST_HINT, LlmUser, fire_request
 from loadgen.users.windows import WindowWriter
 from loadgen.workload.prompts import PromptError
+from loadgen.workload.shapes import HAND
 
 if TYPE_CHECKING:
     from loadgen.report.summary import RunSummary
@@ -68,6 +70,7 @@ class Session:
         self.run: Run | None = None
         self.live: Live | None = None
         self.measured = 0
+        self.shapes = Shapes(environment)
         self._defaults = defaults
         self._config_file = config_file
         self._director: Director | None = None
@@ -118,12 +121,46 @@ class Session:
                 f"Locust's host is not used here, and it is {host}: name each server with "
                 "--engine NAME=KIND:URL (in the web form: Engine), and leave the host as it was"
             )
-        return settings_from(self.options, self.user_class().scenario, self._defaults, self._config_file)
+        own = self.shapes.setting()
+        return settings_from(
+            self.options, self.user_class().scenario, self._defaults, self._config_file, shape=own
+        )
+
+    def first_users(self, asked: int) -> int:
+        """How many users Locust shall begin with, where a shape says so; else what it was asked for."""
+        try:
+            settings = self.settings() if self.run is None else self.run.settings
+        except ConfigError:  # told when the test starts
+            return asked
+        shape = settings.course
+        if shape is None or shape.kind == HAND:
+            return asked
+        return shape.first * (len(settings.engines) if settings.residency == "parallel" else 1)
 
     def check(self) -> None:
         """Look at settings and engines before anything is started (headless). Raises one of MISTAKES."""
-        self._opened = prepare(self.settings())
+        settings = self.settings()
+        self._refuse_endless(settings)
+        self._opened = prepare(settings)
         self._open_run()
+
+    def _refuse_endless(self, settings: Settings) -> None:
+        shape = settings.course
+        if shape is None or shape.kind != HAND:
+            return
+        if self.headless and not self.options.run_time:
+            raise ConfigError(
+                "by hand (--shape hand) the users come from the web page: open that (without --headless), "
+                "give a shape (--shape steps, ramp, spike, knee), or a time (-t)"
+            )
+        if len(settings.engines) > 1 and settings.residency != "parallel":
+            named = [e for e in settings.engines if e.named]
+            if len(named) != 1:
+                raise ConfigError(
+                    f"by hand one engine is loaded, and here are {len(settings.engines)}: name one with "
+                    "--engine (in the web form: Engine), take --residency parallel, or a shape, which runs "
+                    "whole on each engine in turn"
+                )
 
     def _open_run(self) -> None:
         assert self._opened is not None
@@ -161,6 +198,9 @@ class Session:
             want_users=self._want_users,
             end=self._end_soon,
             telemetry=self._telemetry,
+            asked_users=lambda: self.environment.runner.target_user_count,
+            live_events=self._live_events,
+            course=self.shapes.course(),
         )
         log.info("run directory: %s", self.run.dir.path)
 
@@ -201,7 +241,8 @@ class Session:
     def spawning_complete(self) -> None:
         self._users_in.set()
         run, director = self.run, self._director
-        if run is not None and director is not None and director.active and not run.settings.open:
+        varies = director is not None and (director.shape is not None or director.run.settings.open)
+        if run is not None and director is not None and director.active and not varies:
             working = sum(len(b.members) for _, b in director.active)
             now = self.environment.runner.user_count  # who was just spawned has not joined the crew yet
             if now != working:

@@ -9,6 +9,7 @@ from typing import Any
 from loadgen.config import Settings
 from loadgen.users.lane import Lane
 from loadgen.workload.classes import FIRST_TURN, Wanted
+from loadgen.workload.endless import BLOCK, Endless
 from loadgen.workload.plan import wanted
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.promptfile import read_prompt_file
@@ -73,7 +74,14 @@ class PromptSupply:
     @property
     def caveat(self) -> str | None:
         """A sentence about prompts that are not of the exact length; None if they are."""
-        if self._maker is None or self._maker.exact:
+        if self._maker is None:
+            return None
+        if self._maker.exact and self._settings.shape:
+            return (
+                f"the run's {len(self._blocks[0])} prompts are used again and again, each time with another "
+                "salt before them: no cache knows them, and their lengths vary by the few tokens of the salt"
+            )
+        if self._maker.exact:
             return None
         s = self._settings
         if s.exchanges > 1 or s.classes or s.prompt_lengths or s.open_loop.trace:
@@ -95,7 +103,8 @@ class PromptSupply:
         self._check_trace(lane)
         if self._file is None or lane.info is None or lane.info.context is None:
             return
-        used = self._file[: self._settings.turn_requests * self._settings.blocks]
+        blocks = 1 if self._settings.shape else self._settings.blocks
+        used = self._file[: self._settings.turn_requests * blocks]
         longest = max(used, key=lambda prompt: len(prompt.text))
         tokens = lane.count(longest)
         output = longest.output_tokens or self._settings.output_tokens
@@ -127,7 +136,7 @@ class PromptSupply:
 
     def make_blocks(self, progress: Callable[[int, int], None] = lambda done, of: None) -> None:
         """Make all blocks' prompts. Few calls each, but calls: between turns, never in one."""
-        blocks = self._settings.blocks
+        blocks = 1 if self._settings.shape else self._settings.blocks
         self._blocks = []
         pair = 0
         for block in range(blocks):
@@ -142,6 +151,11 @@ class PromptSupply:
 
     def block(self, number: int) -> list[Prompt]:
         return self._blocks[number]
+
+    def endless(self, number: int) -> Endless:
+        """The prompts of a block that has no fixed number of them, the same for every engine."""
+        key = f"{self._run_salt}/block {number}" if self._settings.salt == "on" else None
+        return Endless(tuple(self._blocks[0]), key, number * BLOCK)
 
     def due_s(self, block: int) -> list[float] | list[None]:
         """When each prompt of the block is due, in seconds after the turn's start; None in a closed loop."""

@@ -38,6 +38,7 @@ from loadgen.users.run import SUITE_ENV
 from loadgen.users.sending import Client
 from loadgen.users.user import fire_request
 from loadgen.users.windows import WindowWriter
+from loadgen.workload.endless import Endless
 
 log = logging.getLogger("loadgen")
 
@@ -163,11 +164,19 @@ class WorkerSession:
         if lane.info is None:
             spec = lane.engine.spec
             lane.info = EngineInfo(lane.name, spec.kind, spec.url, "", simulated=order["simulated"])
-        batch = Batch(lane, order["phase"], order["turn"], order["block"])
+        jobs = list(messages.prompts_from(order["jobs"]))
+        source = None
+        if "endless" in order:
+            key, first_pair, start, step, tokens = order["endless"]
+            source = Endless(tuple(prompt for prompt, _ in jobs), key, first_pair, start, step)
+        batch = Batch(lane, order["phase"], order["turn"], order["block"], source)
         batch.workers = order["workers"]
-        batch.limit = order["limit"]
-        for (prompt, tokens), due_s in zip(messages.prompts_from(order["jobs"]), order["due_s"], strict=True):
-            batch.add(prompt, tokens, due_s)
+        if source is not None:
+            batch.output_tokens_each = tokens
+        else:
+            batch.limit = order["limit"]
+            for (prompt, tokens), due_s in zip(jobs, order["due_s"], strict=True):
+                batch.add(prompt, tokens, due_s)
         self._batches[order["number"]] = batch, [(n, o) for n, o in order["members"]]
         gc.collect()
         gc.freeze()
@@ -184,6 +193,8 @@ class WorkerSession:
             batch.start_mono_ns = time.monotonic_ns() + min(max(ahead_ns, 0), LATEST_START_NS)
         here = [(users[n], offset_s) for n, offset_s in members if n < len(users)]
         self.crew.begin(batch, [user for user, _ in here], [offset_s for _, offset_s in here])
+        if all(b in self.crew.batches for b, _ in self._batches.values()):
+            self.crew.share_out()  # users who have come since the master divided the batches
         gevent.spawn(self._see_it_through, number, batch)
 
     def _see_it_through(self, number: int, batch: Batch) -> None:
@@ -198,6 +209,10 @@ class WorkerSession:
         if batch.scheduled:
             done |= {"dropped": batch.dropped, "peak": batch.peak}
         self._tell(messages.DONE, done)
+
+    def _on_close(self, data: dict[str, Any]) -> None:
+        if data["number"] in self._batches:
+            self.crew.seal(self._batches[data["number"]][0])
 
     def _on_halt(self, data: Any) -> None:
         self.crew.halt()
@@ -271,10 +286,11 @@ class WorkerSession:
 
     def _start_worker_between_turns(self, counts: dict[str, int], **options: Any) -> None:
         """Locust shares users out anew as soon as a worker comes or goes; here they come and go when they
-        have no work. (A later order of Locust's ends the greenlet in which an earlier one waits.)"""
+        have no work, or work that is for whoever is there. (A later order of Locust's ends the greenlet in
+        which an earlier one waits.)"""
         self._changes += 1
         try:
-            while self._batches:
+            while any(not batch.open for batch, _ in self._batches.values()):
                 gevent.sleep(IDLE_S)
             self._start_worker(counts, **options)
             while len(self.crew) < self.environment.runner.user_count:  # spawned, and not yet joined

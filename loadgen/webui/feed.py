@@ -53,7 +53,7 @@ KINDS = {ENGINE: ENGINE_FIGURES, GPU: GPU_FIGURES}
 
 _REGIONS = {kinds.TURN_START: "turn", kinds.WARMUP_START: "warmup"}
 _ENDS = {kinds.TURN_END: "turn", kinds.WARMUP_END: "warmup"}
-_SILENT = (kinds.NOTE, kinds.COOLDOWN_START, kinds.RUN_START, kinds.RUN_END)
+_SILENT = (kinds.NOTE, kinds.COOLDOWN_START, kinds.RUN_START, kinds.RUN_END, kinds.USERS)
 _NOT_SAID = ("t_ns", "mono_ns", "kind", "title", "text", "engine", "turn", "block")
 
 

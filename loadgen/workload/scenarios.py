@@ -18,7 +18,8 @@ class Scenario:
 
     `turn_requests` is N, the number of prompts of one turn on one engine; `prompt_tokens` counts the chat
     template in; `run_time_s` is the limit (seconds) that stops a run which nobody gave a limit, far beyond
-    what the blocks need on a machine of ordinary speed. `more` are further settings.
+    what the blocks need on a machine of ordinary speed, None where somebody stops it. `more` are further
+    settings.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Scenario:
     turn_requests: int
     output_tokens: int = 256
     blocks: int = 6
-    run_time_s: int = 3600
+    run_time_s: int | None = 3600
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def defaults(self) -> dict[str, Any]:
@@ -65,6 +66,17 @@ CHAT = Scenario(
     output_tokens=128,
     more={"exchanges": 4, "system_tokens": 500},
 )
+RAMP = Scenario(
+    "ramp",
+    "users that vary, by hand or by a shape",
+    users=16,
+    prompt_tokens=200,
+    turn_requests=64,
+    output_tokens=128,
+    blocks=1,
+    run_time_s=None,
+    more={"shape": "hand"},
+)
 
 OPEN_LOOP = Scenario(
     "open_loop",
@@ -75,7 +87,6 @@ OPEN_LOOP = Scenario(
     more={"arrival": "poisson", "warmup_requests": 8},
 )
 
-SCENARIOS: dict[str, Scenario] = {
-    s.name: s for s in (SINGLE_USER, LONG_PROMPT, CONCURRENCY, MIXED, CHAT, OPEN_LOOP)
-}
+_ALL = (SINGLE_USER, LONG_PROMPT, CONCURRENCY, MIXED, CHAT, OPEN_LOOP, RAMP)
+SCENARIOS: dict[str, Scenario] = {s.name: s for s in _ALL}
 REFERENCE: tuple[str, ...] = ("single_user", "long_prompt", "concurrency")

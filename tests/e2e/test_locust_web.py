@@ -18,11 +18,12 @@ from tests.support.locust_run import start_locust
 
 
 class Web:
-    def __init__(self, runs, *flags, env=None):
+    def __init__(self, runs, *flags, env=None, scenario="concurrency"):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
-        self.run = start_locust(runs, "--web-host", "127.0.0.1", "-P", str(self.port), *flags, env=env)
+        flags = ("--web-host", "127.0.0.1", "-P", str(self.port), *flags)
+        self.run = start_locust(runs, *flags, env=env, scenario=scenario)
         self.run.wait_for(lambda _: self.state() == "ready")
 
     def get(self, path: str, data: dict | None = None) -> str:

@@ -29,6 +29,8 @@ def event_lines(row: dict[str, Any], context: RunContext) -> list[str]:
     time; an end whose start is missing makes none."""
     time_ns = moment(row)
     kind = str(row.get("kind"))
+    if kind == events.USERS:  # llm_window has them, second by second
+        return []
     if kind not in PHASES:
         if kind != events.COOLDOWN_START:
             return [_line(context, kind, row)]
