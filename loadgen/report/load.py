@@ -8,6 +8,7 @@ from typing import Any
 from loadgen.metrics.columns import ColumnBuilder, Columns
 from loadgen.metrics.energy import EngineEnergy, engine_energy
 from loadgen.metrics.gputrack import GpuTrack, gpu_tracks
+from loadgen.metrics.levels import Stretch, find_stretches
 from loadgen.metrics.server_concurrency import Gauge
 from loadgen.metrics.turns import Turn, find_turns
 from loadgen.report.parquet import read_parquet
@@ -21,13 +22,14 @@ from loadgen.store.manifest import COMPLETE, FAILED, INTERRUPTED, RUNNING
 class EngineData:
     """What one engine's part of a run left. `examples` has one error text for each kind of failure; `gauge`
     is what the server said of its requests, None if nobody asked it; `energy` is what its GPUs used, None if
-    nobody watched them."""
+    nobody watched them; `stretches` are the times with a known number of users, where that varied."""
 
     columns: Columns
     turns: list[Turn]
     examples: dict[str, str]
     gauge: Gauge | None = None
     energy: EngineEnergy | None = None
+    stretches: list[Stretch] = field(default_factory=list)
 
 
 @dataclass
@@ -88,6 +90,7 @@ def load_run(run: RunDir) -> RunData:
             run_complete=state not in (INTERRUPTED, FAILED),
         )
         engines[name] = EngineData(columns, turns, examples.get(name, {}), gauges.get(name))
+        engines[name].stretches = find_stretches(name, events, turns)
     tracks: list[GpuTrack] = []
     if run.gpu_path.exists():
         damage = Damage()

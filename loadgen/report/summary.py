@@ -10,6 +10,8 @@ Figures come from the requests of complete turns, warm-up left out, failed ones 
 Where an engine has no complete turn they come from what there is, and its object has `"incomplete": true`.
 Where requests were of several traffic classes, `"classes"` has the same figures of each: its `window` is that
 of its own requests in the whole time of the turns, so that the throughputs of all classes add up.
+Where the number of users varied, `"levels"` has figures for each (loadgen.metrics.levels), and `"knee"` the
+users beyond which throughput hardly rises, if that was seen; the other figures mix all of them.
 `"simulated": true` marks a simulated engine, `"interrupted": true` a run that has no end.
 """
 
@@ -24,6 +26,7 @@ import numpy as np
 from loadgen.metrics import METRICS
 from loadgen.metrics.columns import Bools, Columns
 from loadgen.metrics.counts import count
+from loadgen.metrics.levels import find_knee, levels
 from loadgen.metrics.open_loop import open_loop
 from loadgen.metrics.percentiles import describe
 from loadgen.metrics.server_concurrency import server_concurrency
@@ -154,9 +157,14 @@ def summarise_engine(
             for turn, sums in parts
         ],
     }
+    if stretches := [s for s in engine.stretches if s.turn in {turn.turn for turn in used}]:
+        figures["levels"] = levels(columns, rows, stretches)
+        if knee := find_knee(figures["levels"]):
+            figures["knee"] = knee
+    whole = [(turn, sums) for turn, sums in parts if turn.complete and not stretches]
     if classes := traffic_classes(columns, rows):
         figures["classes"] = {name: _of_class(columns, rows, used, name) for name in classes}
-    elif steady := steadiness(columns, [(turn, sums) for turn, sums in parts if turn.complete]):
+    elif steady := steadiness(columns, whole):
         figures["steady"] = steady
     if engine.energy is not None:
         figures["gpu"] = engine.energy.figures([(turn, sums) for turn, sums in parts if turn in used])
