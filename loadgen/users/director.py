@@ -183,6 +183,9 @@ class Director:
         for number, turns in enumerate(self.rounds):
             if number:
                 self._cool_down()
+            if self.shape is not None and not self.by_hand:
+                self._enter("gathering users")
+                self._steering.gather(self.shape.first * len(turns))
             self.crew.settle()
             lanes = [self._lanes[t.engine] for t in turns]
             if self.residency is not None:
@@ -276,9 +279,6 @@ class Director:
 
     def _measure(self, turns: Sequence[Turn], lanes: Sequence[Lane]) -> None:
         settings = self.run.settings
-        if self.shape is not None and not self.by_hand:
-            self._enter("gathering users")
-            self._steering.gather(self.shape.first * len(turns))
         self._enter("measuring " + ", ".join(lane.name for lane in lanes))
         plan = []
         for turn, lane in zip(turns, lanes, strict=True):
