@@ -29,7 +29,8 @@ def run(cost: float, master: float | None = None) -> dict[str, Any]:
 
 
 def test_scaling_is_the_cost_alone_over_the_cost_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    costs = {1: iter([8.0, 9.0, 8.5]), 2: iter([8.0, 9.0, 8.5]), 4: iter([16.0, 18.0, 17.0])}
+    alone = [8.0, 9.0, 8.5, 8.6, 8.4, 8.5]
+    costs = {1: iter(alone), 2: iter(alone), 4: iter([2 * x for x in alone])}
     made: list[int] = []
 
     def measure(count: int, load: Any) -> dict[str, Any]:
@@ -37,8 +38,8 @@ def test_scaling_is_the_cost_alone_over_the_cost_of_many(monkeypatch: pytest.Mon
         return run(next(costs[count]), 0.4 if count > 1 else None)
 
     monkeypatch.setattr(processes, "measure", measure)
-    outcome = processes.bench(processes.Load(200, 2, 256, processes.Timing()), [1, 2, 4], 3)
-    assert made == [1, 2, 4, 4, 2, 1, 1, 2, 4]
+    outcome = processes.bench(processes.Load(200, 2, 256, processes.Timing()), [1, 2, 4], 6)
+    assert made == [1, 2, 4, 4, 2, 1] * 3
     assert outcome["scaling"]["2"].mean == pytest.approx(2.0)
     assert outcome["scaling"]["4"].mean == pytest.approx(2.0)
     text = processes.table(outcome)
