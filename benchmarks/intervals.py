@@ -7,12 +7,12 @@ it prints how many intervals held the ratio (95 % is promised), how many runs cl
 margin of 5 % by the interval of that figure alone, and how many did after the correction for all claims of
 the run. A wrong claim is one at a true ratio of 1.05. With --apart nothing pairs the blocks.
 
-Requests of a turn come in waves of 16 that share their luck, as in real runs. Standard deviations of
-logarithms are those of a recording of vLLM and llama.cpp on an H200, two turns each with 16 requests in
-flight: vLLM's mean TTFTs of waves differed by 0.14 and those of the requests of a wave by 0.05; TPOT of waves
-by 0.003 (vLLM) and 0.05 (llama.cpp), here 0.02, and within a wave by 0.004. What turns have beside that (0.03
-and 0.005) and what both engines of a block share (0.05) is assumed: two turns can't tell it apart from a
-cold start.
+Requests of a turn come in waves of 16 that share their luck, as in real runs. The sizes of the parts are what
+`benchmarks/noise.py` finds in a recording of vLLM and llama.cpp on an H200, 16 requests in flight: each is the
+root of the mean of both engines' variances. The first wave of a turn has a TTFT of its own (`first`: llama.cpp
+answers it sooner than what comes later), which is the same in every turn. What a turn has beside its waves
+came out as 0 for all figures; since two turns of each engine say little of it, 0.03 of TTFT and 0.005 of TPOT
+are assumed.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from loadgen.report.load import EngineData
 WAVE = 16
 TOKENS = 256
 TTFT_MS, TPOT_MS = 80.0, 4.0
-BLOCK = 0.05
-TTFT = {"turn": 0.03, "wave": 0.14, "own": 0.05}
-TPOT = {"turn": 0.005, "wave": 0.02, "own": 0.004}
+# Standard deviations of logarithms, by noise.py; `turn` is assumed.
+TTFT = {"block": 0.193, "turn": 0.03, "first": -0.98, "wave": 0.162, "own": 0.059}
+TPOT = {"block": 0.004, "turn": 0.005, "first": 0.0, "wave": 0.030, "own": 0.004}
 START_NS = 1_800_000_000_000_000_000
 
 
@@ -47,18 +47,19 @@ def made_run(
     rng: np.random.Generator, ratio: float, blocks: int, requests: int = 64
 ) -> tuple[EngineData, EngineData]:
     """Engines b and a of one run: b's times are a's by `ratio`, but for chance."""
-    together = rng.normal(0, BLOCK, blocks)
+    ttft, tpot = (np.exp(rng.normal(0, sizes["block"], blocks)) for sizes in (TTFT, TPOT))
     return (
-        _engine(rng, ratio * np.exp(together), blocks, requests),
-        _engine(rng, np.exp(together), blocks, requests),
+        _engine(rng, ratio * ttft, ratio * tpot, requests),
+        _engine(rng, ttft, tpot, requests),
     )
 
 
 def _engine(
-    rng: np.random.Generator, scale: np.ndarray, blocks: int, requests: int
+    rng: np.random.Generator, ttft_scale: np.ndarray, tpot_scale: np.ndarray, requests: int
 ) -> EngineData:  # columns as a journal's, without the events
-    ttft = TTFT_MS * _times(rng, TTFT, scale, requests)
-    tpot = TPOT_MS * _times(rng, TPOT, scale, requests)
+    blocks = len(ttft_scale)
+    ttft = TTFT_MS * _times(rng, TTFT, ttft_scale, requests)
+    tpot = TPOT_MS * _times(rng, TPOT, tpot_scale, requests)
     e2e = ttft + tpot * (TOKENS - 1)
     waves = -(-requests // WAVE)
     # A wave begins when the one before has ended, the next turn a minute later.
@@ -100,7 +101,9 @@ def _engine(
 def _times(rng: np.random.Generator, sizes: dict[str, float], scale: np.ndarray, requests: int) -> np.ndarray:
     """blocks x requests: lognormal, with parts that a turn and a wave have in common."""
     blocks, waves = len(scale), -(-requests // WAVE)
-    wave = np.repeat(rng.normal(0, sizes["wave"], (blocks, waves)), WAVE, axis=1)[:, :requests]
+    luck = rng.normal(0, sizes["wave"], (blocks, waves))
+    luck[:, 0] += sizes["first"]
+    wave = np.repeat(luck, WAVE, axis=1)[:, :requests]
     turn = rng.normal(0, sizes["turn"], (blocks, 1))
     own = rng.normal(0, sizes["own"], (blocks, requests))
     times: np.ndarray = scale[:, None] * np.exp(turn + wave + own)
