@@ -7,12 +7,12 @@ it prints how many intervals held the ratio (95 % is promised), how many runs cl
 margin of 5 % by the interval of that figure alone, and how many did after the correction for all claims of
 the run. A wrong claim is one at a true ratio of 1.05. With --apart nothing pairs the blocks.
 
-Requests of a turn come in waves of 16 that share their luck, as in real runs. The sizes of the parts are what
-`benchmarks/noise.py` finds in a recording of vLLM and llama.cpp on an H200, 16 requests in flight: each is the
-root of the mean of both engines' variances. The first wave of a turn has a TTFT of its own (`first`: llama.cpp
-answers it sooner than what comes later), which is the same in every turn. What a turn has beside its waves
-came out as 0 for all figures; since two turns of each engine say little of it, 0.03 of TTFT and 0.005 of TPOT
-are assumed.
+Requests of a turn come in waves of 16 that share their luck, as in real runs. The sizes of the parts are
+what `benchmarks/noise.py` finds in a recording of vLLM and llama.cpp on an H200, 16 requests in flight: each
+is the root of the mean of both engines' variances. The first wave of a turn has a TTFT of its own (`first`:
+llama.cpp answers it sooner than what comes later), which is the same in every turn. What a turn has beside
+its waves came out as 0 for all figures; since two turns of each engine say little of it, 0.03 of TTFT and
+0.005 of TPOT are assumed.
 """
 
 from __future__ import annotations

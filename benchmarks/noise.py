@@ -96,7 +96,7 @@ def _root(variance: float) -> float:
 
 
 def of_run(engine: EngineData, figure: str, users: int) -> Turns:
-    """The complete turns' successful requests in the order of sending, as many to a wave as there are users."""
+    """The complete turns' successful requests as they were sent, as many to a wave as there are users."""
     columns = engine.columns
     out = []
     for turn in engine.turns:

@@ -34,6 +34,7 @@ EPILOG = """\
 examples:
   loadgen compare latest                       the engines of the newest run
   loadgen compare latest --baseline fp16       each engine against fp16
+  loadgen compare latest --all-pairs           of three or more, each with each
   loadgen compare BEFORE AFTER                 a change of flags or version
   loadgen compare latest --gpu-hour 2.50       and what a million tokens cost
   loadgen compare latest --engine-log vllm=vllm.log
@@ -60,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where runs are looked up by name (default: runs_dir of loadgen.toml, else ./runs)",
     )
     parser.add_argument("--baseline", metavar="ENGINE", help="compare with this engine (default: the first)")
+    parser.add_argument(
+        "--all-pairs",
+        action="store_true",
+        help="of three engines or more, compare each with each, not with the baseline alone",
+    )
     parser.add_argument(
         "--margin",
         type=values.margin,
@@ -101,6 +107,9 @@ def execute(args: argparse.Namespace) -> int:
     from loadgen.compare.assess import assess
     from loadgen.report.comparison import markdown, print_assessment, write_csv
 
+    if args.all_pairs and args.other is not None:
+        _fail("--all-pairs is for the engines of one run or suite, not for two that were made apart")
+        return exitcodes.USAGE
     try:
         runs_dir = args.runs_dir or load_settings().runs_dir
         first = resolve(args.run, runs_dir)
@@ -109,6 +118,7 @@ def execute(args: argparse.Namespace) -> int:
             first,
             second,
             baseline=args.baseline,
+            all_pairs=args.all_pairs,
             margin=args.margin,
             gpu_hour=args.gpu_hour,
             gpus=_by_engine(args.gpus),

@@ -69,7 +69,7 @@ def _crossing(outcome: Outcome, comparisons: Sequence[RunComparison]) -> tuple[s
     rows = {row.figure: row for row in outcome.rows}
     ttft = rows.get("ttft_ms")
     of = next((c for c in comparisons if c.scenario == outcome.scenario), None)
-    tpot = of.row(outcome.engine, "tpot_ms") if of else None
+    tpot = of.row(outcome.engine, "tpot_ms", baseline=outcome.baseline) if of else None
     if outcome.use.figures != SINGLE.figures or ttft is None or tpot is None or tpot.answer != BETTER:
         return None
     values = (ttft.value, ttft.baseline_value, tpot.value, tpot.baseline_value)

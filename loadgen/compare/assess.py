@@ -49,6 +49,7 @@ def assess(
     b: RunDir | Suite | None = None,
     *,
     baseline: str | None = None,
+    all_pairs: bool = False,
     margin: float = MARGIN,
     gpu_hour: float | None = None,
     gpus: Mapping[str, Sequence[int]] | None = None,
@@ -57,7 +58,8 @@ def assess(
     """Compare and judge. `gpu_hour` is the price of a GPU hour; `gpus` and `logs` are as in `engine_facts`.
 
     Of two runs, the first `logs` and `gpus` of an engine are those of the first run that has it, the second
-    those of the other; a single number of GPUs is that of both. Raises StoreError.
+    those of the other; a single number of GPUs is that of both. `all_pairs` is as in `compare_target`. Raises
+    StoreError.
     """
     first_in: dict[str, bool] = {}
 
@@ -70,7 +72,8 @@ def assess(
         own_gpus = {name: given[min(name in again, len(given) - 1)] for name, given in (gpus or {}).items()}
         return engine_facts(run, data, summary, logs=own_logs, gpus=own_gpus)
 
-    return judged(compare_target(a, b, baseline=baseline, margin=margin, look=look), gpu_hour, margin)
+    found = compare_target(a, b, baseline=baseline, all_pairs=all_pairs, margin=margin, look=look)
+    return judged(found, gpu_hour, margin)
 
 
 def judged(comparisons: list[RunComparison], gpu_hour: float | None, margin: float = MARGIN) -> Assessment:
@@ -116,7 +119,7 @@ def _memory_ratios(comparison: RunComparison, memory: Mapping[str, dict[str, Any
     for engine, baseline in dict.fromkeys((row.engine, row.baseline) for row in comparison.rows):
         mine, theirs = (memory.get(e, {}).get("least_needed", {}).get("bytes") for e in (engine, baseline))
         if mine and theirs:
-            memory[engine]["against_baseline"] = {"baseline": baseline, "ratio": mine / theirs}
+            memory[engine].setdefault("against_baseline", {"baseline": baseline, "ratio": mine / theirs})
 
 
 def _costs(

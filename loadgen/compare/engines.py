@@ -97,16 +97,20 @@ def compare_engines(
     sides: Sequence[Side],
     *,
     baseline: str | None = None,
+    all_pairs: bool = False,
     margin: float = MARGIN,
     void: bool = False,
     simulated: Iterable[str] = (),
 ) -> list[Comparison]:
     """Every other engine of one run against the `baseline`, else against the first, in all figures that
-    either has. A run of one engine compares nothing."""
+    either has; with `all_pairs` then also the others against each other. A run of one engine compares
+    nothing."""
     if not sides:
         return []
     first = next(s for s in sides if baseline in (None, s.name))
-    pairs = [(side, first) for side in sides if side is not first]
+    ordered = [first, *(side for side in sides if side is not first)]
+    bases = ordered if all_pairs else ordered[:1]
+    pairs = [(side, base) for k, base in enumerate(bases) for side in ordered[k + 1 :]]
     return compare_pairs(pairs, margin=margin, void=void, simulated=simulated)
 
 

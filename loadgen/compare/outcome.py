@@ -78,8 +78,8 @@ def outcomes(comparison: RunComparison, use: Use, detail: str = "") -> list[Outc
 
 
 def _outcome(comparison: RunComparison, use: Use, engine: str, baseline: str, detail: str) -> Outcome:
-    found = (comparison.row(engine, figure) for figure in use.figures)
-    rows = tuple(row for row in found if row is not None and row.baseline == baseline)
+    found = (comparison.row(engine, figure, baseline=baseline) for figure in use.figures)
+    rows = tuple(row for row in found if row is not None)
     answer, better = _answer(rows)
     if comparison.validity.level == Level.VOID:
         answer, better = VOID, None

@@ -85,11 +85,15 @@ class RunComparison:
     seen: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, Any] = field(default_factory=dict)
 
-    def row(self, engine: str, figure: str, statistic: str | None = None) -> Row | None:
-        """The row of a figure; without a `statistic` its mean, or its only value."""
+    def row(
+        self, engine: str, figure: str, statistic: str | None = None, *, baseline: str | None = None
+    ) -> Row | None:
+        """The row of a figure; without a `statistic` its mean, or its only value, and without a `baseline`
+        the first that the engine is compared with."""
         wanted = ("mean", "value") if statistic is None else (statistic,)
         for row in self.rows:
-            if (row.engine, row.figure) == (engine, figure) and row.statistic in wanted:
+            same = (row.engine, row.figure) == (engine, figure) and row.statistic in wanted
+            if same and baseline in (None, row.baseline):
                 return row
         return None
 

@@ -26,6 +26,7 @@ def compare_target(
     b: RunDir | Suite | None = None,
     *,
     baseline: str | None = None,
+    all_pairs: bool = False,
     margin: float = MARGIN,
     look: Look | None = None,
     read: Reader | None = None,
@@ -34,20 +35,22 @@ def compare_target(
     suite, or of two of them made apart. Raises StoreError.
 
     Where a suite is in it, runs of the same scenario are compared; two runs are compared whatever they are.
+    With `all_pairs` every engine of a run is compared with every other one, not with its baseline alone.
     `look` is what else is wanted of each run; a `read` of one's own, which has such a look, may have read
     some of the runs already.
     """
     read = read or Reader(look)
     if isinstance(a, RunDir) and b is None:
         return [
-            compare_run(a, baseline=baseline, margin=margin, read=read),
-            *compare_classes(read(a), baseline, margin),
+            compare_run(a, baseline=baseline, all_pairs=all_pairs, margin=margin, read=read),
+            *compare_classes(read(a), baseline, margin, all_pairs=all_pairs),
         ]
     if b is None:
         runs = _runs(a)
-        whole = compare_each(runs, baseline=baseline, margin=margin, read=read)
-        each = zip(runs, whole, strict=False)
-        found = [c for run, one in each for c in (one, *compare_classes(read(run), baseline, margin))]
+        whole = compare_each(runs, baseline=baseline, all_pairs=all_pairs, margin=margin, read=read)
+        found = []
+        for run, one in zip(runs, whole, strict=False):
+            found += [one, *compare_classes(read(run), baseline, margin, all_pairs=all_pairs)]
         list(whole)  # nobody has the baseline, perhaps
         return found
     if isinstance(a, RunDir) and isinstance(b, RunDir):
@@ -59,11 +62,14 @@ def compare_target(
     return [one for x, y in pairs for one in _made_apart(x, y, baseline, margin, read)]
 
 
-def compare_classes(part: Part, baseline: str | None, margin: float) -> list[RunComparison]:
+def compare_classes(
+    part: Part, baseline: str | None, margin: float, *, all_pairs: bool = False
+) -> list[RunComparison]:
     """The engines of a run by traffic class, if it has several; one that has no request of a class is not in
     its comparison."""
     return [
-        _of_part(one, baseline if baseline in one.sides else None, margin) for one in part.classes.values()
+        _of_part(one, baseline if baseline in one.sides else None, margin, all_pairs)
+        for one in part.classes.values()
     ]
 
 
@@ -83,7 +89,12 @@ def _made_apart(
 
 
 def compare_each(
-    runs: Sequence[RunDir], *, baseline: str | None = None, margin: float = MARGIN, read: Reader
+    runs: Sequence[RunDir],
+    *,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    margin: float = MARGIN,
+    read: Reader,
 ) -> Iterator[RunComparison]:
     """The engines of every run. One that lacks the `baseline` (an engine that dropped out of a sweep) is
     compared with its own first; raises StoreError if none of them has it."""
@@ -91,7 +102,8 @@ def compare_each(
     for run in runs:
         own = dict.fromkeys(read(run).sides)
         names |= own
-        yield compare_run(run, baseline=baseline if baseline in own else None, margin=margin, read=read)
+        held = baseline if baseline in own else None
+        yield compare_run(run, baseline=held, all_pairs=all_pairs, margin=margin, read=read)
     if runs and baseline is not None and baseline not in names:
         raise StoreError(f"there is no engine {baseline!r} here; there are {', '.join(names) or 'none'}")
 
@@ -100,15 +112,17 @@ def compare_run(
     run: RunDir,
     *,
     baseline: str | None = None,
+    all_pairs: bool = False,
     margin: float = MARGIN,
     look: Look | None = None,
     read: Reader | None = None,
 ) -> RunComparison:
-    """The engines of one run against the `baseline`, else against the first. Raises StoreError."""
-    return _of_part((read or Reader(look))(run), baseline, margin)
+    """The engines of one run against the `baseline`, else against the first; with `all_pairs` each against
+    each. Raises StoreError."""
+    return _of_part((read or Reader(look))(run), baseline, margin, all_pairs)
 
 
-def _of_part(part: Part, baseline: str | None, margin: float) -> RunComparison:
+def _of_part(part: Part, baseline: str | None, margin: float, all_pairs: bool = False) -> RunComparison:
     names = list(part.sides)
     if baseline is not None and baseline not in names:
         raise StoreError(f"{part.name} has no engine {baseline!r}; it has {', '.join(names) or 'none'}")
@@ -116,6 +130,7 @@ def _of_part(part: Part, baseline: str | None, margin: float) -> RunComparison:
     found = compare_engines(
         list(part.sides.values()),
         baseline=baseline,
+        all_pairs=all_pairs,
         margin=margin,
         void=part.validity.level == Level.VOID,
         simulated=part.simulated,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-# MLPerf Inference, server and interactive scenarios of its language models: p99 of TTFT and of TPOT, as in
-# the Llama 2 70B (v4.0, v5.0) and Llama 3.1 8B (v5.1) tables of mlcommons/inference_policies.
+# MLPerf Inference, server and interactive scenarios of its language models: p99 of TTFT and of TPOT. Llama 2
+# 70B came with v4.0, its interactive limits with v5.0, Llama 3.1 8B with v5.1 (mlcommons.org); limits change
+# between versions, so whoever submits must look them up.
 PRESETS: dict[str, tuple[str, ...]] = {
     "interactive": ("ttft_p95<500ms",),
     "llama2-70b-server": ("ttft_p99<=2000ms", "tpot_p99<=200ms"),

@@ -35,13 +35,16 @@ def shown(comparison: RunComparison, *, everything: bool = False) -> list[Row]:
     models that don't reason."""
     if everything:
         return list(comparison.rows)
-    known = {(r.engine, r.figure, r.statistic): (r.value, r.baseline_value, r.ratio) for r in comparison.rows}
+    known = {
+        (r.engine, r.baseline, r.figure, r.statistic): (r.value, r.baseline_value, r.ratio)
+        for r in comparison.rows
+    }
 
     def usual(row: Row) -> bool:
-        same = known.get((row.engine, "ttft_ms", row.statistic))
-        return row.figure in SHORT and (
-            row.figure != "ttfa_ms" or known[row.engine, row.figure, row.statistic] != same
+        ttft, own = (
+            known.get((row.engine, row.baseline, figure, row.statistic)) for figure in ("ttft_ms", row.figure)
         )
+        return row.figure in SHORT and (row.figure != "ttfa_ms" or own != ttft)
 
     return [row for row in comparison.rows if usual(row)]
 

@@ -19,8 +19,8 @@ def main_rows(
     for outcome in outcomes:
         wanted = [*outcome.use.figures, *(f for f in further if f not in outcome.use.figures)]
         for figure in wanted:
-            row = comparison.row(outcome.engine, figure)
-            if row is not None and row.baseline == outcome.baseline and row.ratio is not None:
+            row = comparison.row(outcome.engine, figure, baseline=outcome.baseline)
+            if row is not None and row.ratio is not None:
                 out.append(row)
     return out
 

@@ -261,3 +261,38 @@ def test_flags_that_can_not_be_meant(argv: list[str], capsys: Capture) -> None:
 @pytest.mark.parametrize(("text", "factor"), [("5%", 1.05), ("5", 1.05), ("7.5 %", 1.075)])
 def test_margins(text: str, factor: float) -> None:
     assert values.margin(text) == pytest.approx(factor)
+
+
+def test_all_pairs(tmp_path: Path, capsys: Capture) -> None:
+    rows, turns = [], []
+    for k in range(18):
+        block, engine = k // 3, "abc"[k % 3]
+        turn = 2 * block + (engine == "b")
+        scale = {"a": 1.0, "b": 2.0, "c": 4.0}[engine] * (1 + 0.01 * (block % 3))
+        events = [round(scale * us) for us in (100_000, 400_000)]
+        rows += [
+            row(k * 20 + n, scale, engine=engine, event_us=events, output_tokens=2, turn=turn, block=block)
+            for n in range(4)
+        ]
+        turns.append((engine, turn, k * 20.0, k * 20.0 + 20, True))
+    found = make_run(tmp_path, rows, turns=turns, users=1, engines=[{"name": n} for n in "abc"])
+    assert run(str(found.path), "--all-pairs", "--json") == 0
+    (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+    ttft = {
+        (r["engine"], r["baseline"]): r["ratio"]
+        for r in comparison["rows"]
+        if (r["figure"], r["statistic"]) == ("ttft_ms", "mean")
+    }
+    assert ttft == {("b", "a"): pytest.approx(2), ("c", "a"): pytest.approx(4), ("c", "b"): pytest.approx(2)}
+    sentences = [o["sentence"] for o in comparison["verdict"]["pairs"]]
+    assert [s.split(" in ")[0] for s in sentences] == [
+        "a is better than b",
+        "a is better than c",
+        "b is better than c",
+    ]
+    assert run(str(found.path), "--all-pairs") == 0
+    out = capsys.readouterr().out
+    assert "verdict: b is better than c" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert run(str(found.path), str(found.path), "--all-pairs") == 2
+    assert "one run or suite" in capsys.readouterr().err

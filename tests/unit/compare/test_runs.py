@@ -80,6 +80,23 @@ def test_engines_of_one_run(tmp_path: Path) -> None:
         compare_run(run, baseline="x")
 
 
+def test_each_engine_with_each(tmp_path: Path) -> None:
+    run = made(tmp_path, {"a": 1.0, "b": 2.0, "c": 1.0})
+    found = compare_run(run, all_pairs=True)
+    # c / b = 1.0 / 2.0
+    assert answers(found) == [("b", "a", 2.0, "a"), ("c", "a", 1.0, None), ("c", "b", 0.5, "c")]
+    against_b = found.row("c", "ttft_ms", baseline="b")
+    assert against_b is not None
+    assert (against_b.baseline, against_b.ratio) == ("b", pytest.approx(0.5))
+    # One family: there are half as many claims again as of two pairs.
+    pairs = [r for r in found.rows if r.headline and r.p is not None]
+    assert len(pairs) == 1.5 * len([r for r in compare_run(run).rows if r.headline and r.p is not None])
+    held = compare_run(run, baseline="c", all_pairs=True)
+    assert [(r[0], r[1]) for r in answers(held)] == [("a", "c"), ("b", "c"), ("b", "a")]
+    (whole,) = compare_target(run, all_pairs=True)
+    assert answers(whole) == answers(found)
+
+
 def test_percentiles_have_rows_and_too_few_samples_no_claim(tmp_path: Path) -> None:
     found = compare_run(made(tmp_path, {"a": 1.0, "b": 2.0}))
     rows = {r.statistic: r for r in found.rows if r.figure == "ttft_ms"}
