@@ -20,6 +20,7 @@ EPILOG = """\
 examples:
   loadgen plan --concurrency 2000 --tokens-per-second 40
   loadgen plan --concurrency 256 --tokens-per-second 60 --output-tokens 1024
+  loadgen plan --rate 50 --tokens-per-second 40 --ttft 1
   loadgen plan --concurrency 2000 --tokens-per-second 40 --measure
 
 --tokens-per-second is of each stream, not of all. A model that speculates puts
@@ -34,9 +35,9 @@ MOST = 1e9
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EPILOG
-    parser.add_argument(
-        "--concurrency", "-u", metavar="N", required=True, help="streams at once, that is users"
-    )
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument("--concurrency", "-u", metavar="N", help="streams at once, that is users")
+    size.add_argument("--rate", metavar="R", help="or: requests/s of an open loop")
     parser.add_argument("--tokens-per-second", metavar="X", required=True, help="tokens/s of each stream")
     parser.add_argument(
         "--events-per-token", metavar="X", default="1", help="SSE events of a token (default: 1)"
@@ -62,13 +63,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     load = Load(
-        concurrency=_whole("--concurrency", args.concurrency),
+        concurrency=1 if args.concurrency is None else _whole("--concurrency", args.concurrency),
         tokens_per_second=_number("--tokens-per-second", args.tokens_per_second),
         events_per_token=_number("--events-per-token", args.events_per_token),
         prompt_tokens=_whole("--prompt-tokens", args.prompt_tokens),
         output_tokens=_whole("--output-tokens", args.output_tokens),
         ttft_s=_number("--ttft", args.ttft),
     )
+    if args.rate is not None:
+        load = load.at_rate(_number("--rate", args.rate))
     busy = _number("--busy", args.busy.strip().removesuffix("%")) / 100
     if busy > 1:
         raise ConfigError(f"--busy {args.busy}: a worker has one core, so 100% is all of it")

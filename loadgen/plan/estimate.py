@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from loadgen.plan.cost import Cost
@@ -22,7 +22,8 @@ LOCUST_DESCRIPTORS = 10_000  # Locust raises its soft limit to so many
 
 @dataclass(frozen=True)
 class Load:
-    """`concurrency` streams at once of `tokens_per_second` each; a request takes `ttft_s` and its output."""
+    """`concurrency` streams at once of `tokens_per_second` each; a request takes `ttft_s` and its output. An
+    open loop sends `rate` a second, and its streams at once are an average."""
 
     concurrency: int
     tokens_per_second: float
@@ -30,6 +31,11 @@ class Load:
     prompt_tokens: int = 50
     output_tokens: int = 256
     ttft_s: float = 0.5
+    rate: float | None = None
+
+    def at_rate(self, rate: float) -> Load:
+        """An open loop of `rate` requests a second, while the server keeps up."""
+        return replace(self, rate=rate, concurrency=max(1, math.ceil(rate * self.request_s)))
 
     @property
     def request_s(self) -> float:
@@ -39,7 +45,7 @@ class Load:
     @property
     def requests_per_s(self) -> float:
         """Little's law: what is in flight, over how long it is."""
-        return self.concurrency / self.request_s
+        return self.rate or self.concurrency / self.request_s
 
     @property
     def events_per_request(self) -> float:

@@ -48,12 +48,14 @@ def lines(plan: Plan, cost: Cost, machine: Machine) -> list[str]:
         "",
     ]
     start = f"locust -f locustfiles/concurrency.py -u {load.concurrency}"
+    if load.rate is not None:
+        start = f"locust -f locustfiles/open_loop.py --rate {load.rate:g}"
     out += ["on one machine:", f"  {start} --processes {plan.workers}" if several else f"  {start}"]
     if several:
         out += [
             "on several, one process a core:",
             f"  {start} --master",
-            "  locust -f locustfiles/concurrency.py --worker --master-host ADDRESS",
+            f"  {' '.join(start.split()[:3])} --worker --master-host ADDRESS",
         ]
     for sentence in (*machine.lacks(plan), *plan.notes):
         out += textwrap.wrap(f"! {sentence}", WIDTH, subsequent_indent="  ")

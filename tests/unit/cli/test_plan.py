@@ -48,3 +48,12 @@ def test_a_mistake_is_one_sentence(
     err = capsys.readouterr().err
     assert sentence in err
     assert len(err.splitlines()) == 1
+
+
+def test_an_open_loop_is_planned_by_its_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--rate", "50", "--tokens-per-second", "40", "--ttft", "1", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert plan["load"]["requests_per_s"] == 50
+    assert plan["load"]["concurrency"] == 370  # 50 a second, 1 + 256 / 40 s each
+    assert main([*EXAMPLE, "--rate", "8"]) == 2
+    assert "not allowed with argument" in capsys.readouterr().err

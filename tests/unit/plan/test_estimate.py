@@ -35,6 +35,15 @@ def test_the_rates_of_a_load_are_littles_law() -> None:
     assert replace(load, events_per_token=0.5).events_per_s == 2500.0
 
 
+def test_an_open_loop_has_as_many_streams_as_littles_law_says() -> None:
+    load = Load(1, 50.0, output_tokens=200, ttft_s=1.0).at_rate(20.5)
+    assert load.concurrency == 103  # 20.5 a second, 5 s each
+    assert load.requests_per_s == 20.5
+    text = "\n".join(lines(plan_for(load, COST), COST, BIG))
+    assert "locust -f locustfiles/open_loop.py --rate 20.5" in text
+    assert "-u " not in text
+
+
 def test_a_small_load_is_one_process() -> None:
     plan = plan_for(Load(256, 50.0), COST)
     # 12,800 events at 8 us, 45.5 requests at 500 us
