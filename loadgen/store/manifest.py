@@ -151,7 +151,7 @@ def write_atomically(path: Path, text: str) -> None:
     A path that is not UTF-8 gives half a surrogate pair, which is written as JSON has it: \\udcff.
     """
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = path.with_name(f".{path.name[:60]}.{os.getpid()}")  # a name may be as long as names can be
     try:
         with open(part, "w", encoding="utf-8", errors="backslashreplace") as f:
             f.write(text)
@@ -161,6 +161,9 @@ def write_atomically(path: Path, text: str) -> None:
     except OSError as e:
         part.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {e.strerror or e}") from None
+    except BaseException:  # Ctrl-C
+        part.unlink(missing_ok=True)
+        raise
 
 
 def host_facts() -> dict[str, Any]:

@@ -88,6 +88,22 @@ def test_a_path_that_is_not_utf8_survives(tmp_path: Path) -> None:
     assert Manifest.read(path).settings == {"prompt_file": "p\udcff"}
 
 
+def test_ctrl_c_while_writing_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"{'m' * 250}.json"
+    Manifest(run="old").write(path)
+
+    def pressed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        Manifest(run="new").write(path)
+    assert Manifest.read(path).run == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_missing_one_and_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be read: No such file"):
         Manifest.read(tmp_path / "m.json")
