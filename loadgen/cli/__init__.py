@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from loadgen import exitcodes, stdio
 
 COMMANDS: dict[str, str] = {
-    "run": "measure: single_user, long_prompt, concurrency, reference (all)",
+    "run": "measure: single_user, long_prompt, concurrency, mixed, chat, ...",
     "sweep": "raise the load step by step: knee, highest load within an SLO",
     "summary": "print the figures of a run or suite",
     "compare": "which engine is better, by how much, and how sure that is",

@@ -44,7 +44,8 @@ def add_sweep_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--workload",
         metavar="NAME",
-        help="what is sent: single_user, long_prompt, concurrency (default) or a locustfile of your own",
+        help="what is sent: single_user, long_prompt, concurrency (default), mixed, chat or a locustfile of "
+        "your own",
     )
     add(
         "--resume",

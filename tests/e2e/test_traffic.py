@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter, defaultdict
 from itertools import pairwise
 
 import pytest
 
-from tests.support.locust_run import run_loadgen, run_locust
+from tests.e2e.conftest import SHORT
+from tests.e2e.test_locust_web import Web
+from tests.support.locust_run import run_loadgen, run_locust, start_locust
 
 QUICK = ("--cooldown", "0", "--blocks", "2")
 
@@ -131,3 +134,36 @@ def test_a_run_that_is_cut_while_its_users_think(runs, sim):
     assert run.turns() == [("a", False)]
     assert not any("were not asked" in note for note in run.manifest["notes"])
     assert "Traceback" not in run.err
+
+
+def test_ctrl_c_ends_conversations_after_the_answer_that_is_under_way(runs, sim):
+    server = sim("vllm", speed=1)
+    flags = ("--engine", f"a=vllm:{server.url}", "--exchanges", "3", "-u", "2", "--turn-requests", "600")
+    more = ("--output-tokens", "40", "--warmup-requests", "0", *QUICK)
+    run = start_locust(runs, "--headless", *flags, *more, scenario="chat")
+    run.wait_for(lambda r: any(m["traffic_class"] == "warm-turns" for m in r.measured()))
+    run.send(signal.SIGINT)
+    run.wait()
+    assert run.code in (0, 130), run.err
+    assert {r["outcome"] for r in run.measured()} == {"ok"}
+    assert run.manifest["state"] == "interrupted"
+    assert [complete for _, complete in run.turns()] == [False]
+    assert "Traceback" not in run.err
+
+
+def test_a_mix_of_the_web_form(runs, both):
+    web = Web(runs, *both, *SHORT)
+    try:
+        web.swarm(mix="nonsense")
+        assert any("--mix: 'nonsense' is not NAME=SHARE" in text for text in web.problems())
+        web.swarm(mix="interactive=3:50/8,batch=1:60/8")
+        web.shows(
+            {
+                f"{engine} concurrency {kind} (simulated)": n
+                for engine in "ab"
+                for kind, n in (("interactive", 6), ("batch", 2))
+            }
+            | {"Aggregated": 16}
+        )
+    finally:
+        web.run.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,32 @@ def test_summary_as_json_is_the_journal_s_figures(single: Done) -> None:
     assert figures["decode_tokens_per_s"]["p50"] == pytest.approx(
         sorted(1000 / r.tpot_ms for r in single.measured if r.tpot_ms)[3]
     )
+
+
+def test_conversations_find_what_was_said_in_the_cache(real_llamacpp: RealServer, tmp_path: Path) -> None:
+    """The real server's cache: a later turn computes the question and little else."""
+    done = measure(
+        "chat",
+        real_llamacpp.url,
+        tmp_path,
+        users=2,
+        exchanges=3,
+        system_tokens=120,
+        prompt_tokens=40,
+        output_tokens=16,
+        turn_requests=12,
+    )
+    talks: dict[int, list[RequestRecord]] = {}
+    for record in sorted(done.measured, key=lambda r: r.pair):
+        assert (record.outcome, record.output_tokens) == (OK, 16)
+        talks.setdefault(record.pair // 3, []).append(record)
+    assert [len(talk) for talk in talks.values()] == [3, 3, 3, 3]
+    for talk in talks.values():
+        for before, after in pairwise(talk):
+            assert before.prompt_tokens is not None
+            assert after.prompt_tokens is not None
+            assert after.cached_tokens is not None
+            assert after.cached_tokens >= before.prompt_tokens - 8
+            assert after.prompt_tokens - after.cached_tokens < 120
+    assert done.figures["classes"]["warm-turns"]["counts"]["ok"] == 8
+    assert any("as is wanted here" in note for note in done.run.manifest["notes"])
