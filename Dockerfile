@@ -8,7 +8,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY loadgen loadgen
 COPY locustfiles locustfiles
 RUN python -m venv /opt/loadgen \
-    && /opt/loadgen/bin/pip install --no-cache-dir --disable-pip-version-check '.[parquet]'
+    && /opt/loadgen/bin/pip install --no-cache-dir --disable-pip-version-check '.[all]'
 
 FROM ${PYTHON_IMAGE}
 # A new named volume takes its owner from the folder that it covers, so runs/ must be there and be the user's.

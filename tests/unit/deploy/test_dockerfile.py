@@ -6,6 +6,8 @@ import fnmatch
 import re
 import subprocess
 
+import pytest
+
 from tests.support.compose import ROOT, tool
 
 FILE = ROOT / "Dockerfile"
@@ -50,6 +52,10 @@ def test_what_is_copied_is_here_and_sent_and_nothing_else_is() -> None:
         assert not in_context(name), name
 
 
+def test_the_image_has_what_the_live_page_and_reports_draw_with() -> None:
+    assert "install --no-cache-dir --disable-pip-version-check '.[all]'" in TEXT
+
+
 def test_what_the_build_configuration_needs_is_copied() -> None:
     """pyproject.toml names files outside the package: the README, the licence, the locustfiles."""
     project = (ROOT / "pyproject.toml").read_text()
@@ -67,6 +73,7 @@ def test_commands_come_from_the_environment_that_is_copied() -> None:
     assert re.search(r"^ENV PATH=/opt/loadgen/bin:\$PATH", TEXT, re.M)
 
 
-def test_hadolint_finds_nothing() -> None:
-    done = subprocess.run([tool("hadolint"), str(FILE)], capture_output=True, text=True, timeout=60)
+@pytest.mark.parametrize("file", ["Dockerfile", "deploy/kubernetes/operator/Dockerfile"])
+def test_hadolint_finds_nothing(file: str) -> None:
+    done = subprocess.run([tool("hadolint"), str(ROOT / file)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout

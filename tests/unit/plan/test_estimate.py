@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -125,3 +127,13 @@ def test_a_plan_fits_a_terminal(load: Load) -> None:
     text = "\n".join(shown)
     assert f"-u {load.concurrency}" in text
     assert "made up" in text
+
+
+def test_what_the_documentation_says_of_one_process() -> None:
+    """docs/distributed.md names how busy 1,700 streams keep it: to be written anew with new measurements."""
+    text = (Path(__file__).resolve().parents[3] / "docs" / "distributed.md").read_text(encoding="utf-8")
+    (streams, speed, percent), *_ = re.findall(
+        r"([\d,]+) streams of (\d+) tokens/s keep that core\s+(\d+) % busy", text
+    )
+    plan = plan_for(Load(int(streams.replace(",", "")), float(speed)), Cost.default())
+    assert (plan.workers, round(plan.busy * 100)) == (1, int(percent))
