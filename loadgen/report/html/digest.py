@@ -19,7 +19,7 @@ from loadgen.report.html.failures import Failures, failures
 from loadgen.report.html.samples import Distribution, of_counts
 from loadgen.report.html.timeline import Course, course
 from loadgen.report.load import EngineData, RunData
-from loadgen.report.summary import RunSummary
+from loadgen.report.summary import RunSummary, classes
 from loadgen.sinks.derive import start_of
 from loadgen.slo.check import CheckedRun, check_data
 from loadgen.slo.objectives import Slo
@@ -34,7 +34,8 @@ class Digest:
     """One run. `curves[metric][engine]`; `manifest` as its file has it, empty where there is none;
     `comparison` has one engine or none where nothing could be compared, `classes` are those of its traffic
     classes, `outcomes` are the verdicts;
-    `checked` is what was asked of the engines, None if nothing."""
+    `checked` is what was asked of the engines, None if nothing; `checked_classes` the same of each traffic
+    class, by its name."""
 
     summary: RunSummary
     start_ns: int
@@ -47,6 +48,7 @@ class Digest:
     classes: list[RunComparison] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     checked: CheckedRun | None = None
+    checked_classes: dict[str, CheckedRun] = field(default_factory=dict)
 
     @property
     def users(self) -> int | None:
@@ -71,6 +73,9 @@ class DigestReader(Reader):
         made = self._made[run.path.resolve()] = _of_columns(run, data, summary)
         if self._slo is not None:
             made.checked = check_data(data, summary, self._slo)
+            made.checked_classes = {
+                name: check_data(data.of_class(name), summary, self._slo) for name in classes(summary.engines)
+            }
         return engine_facts(run, data, summary)
 
 

@@ -36,8 +36,13 @@ def objectives_line(digests: Sequence[Digest], titles: Sequence[str], colours: C
         return tag("p", head, said, class_="objectives")
     items = []
     for one, title in checked:
-        about = tag("b", title, ": ") if len(checked) > 1 else None
+        alone = "all requests" if digests[0].checked_classes else ""
+        label = title if len(checked) > 1 else alone
+        about = tag("b", label, ": ") if label else None
         items.append(tag("li", about, _engines(one, colours)))
+    if len(digests) == 1:
+        for name, one in digests[0].checked_classes.items():
+            items.append(tag("li", tag("b", name, ": "), _engines(one, colours)))
     return tag("div", tag("p", head), tag("ul", *items), class_="objectives")
 
 
@@ -53,7 +58,15 @@ def _engines(checked: CheckedRun, colours: Colours) -> Html:
     return join(*parts, between=", ")
 
 
-def objectives_table(checked: CheckedRun, colours: Colours) -> Html:
+def objectives_of(digest: Digest, colours: Colours) -> Html | None:
+    """The run's objectives, and those of each traffic class; None where nothing was asked."""
+    if digest.checked is None or not digest.checked.engines:
+        return None
+    of_classes = [objectives_table(one, colours, name) for name, one in digest.checked_classes.items()]
+    return join(objectives_table(digest.checked, colours), *of_classes)
+
+
+def objectives_table(checked: CheckedRun, colours: Colours, about: str = "") -> Html:
     """Every objective by engine, with what was measured and what the answer rests on."""
     engines = checked.engines
     head = tag(
@@ -72,7 +85,7 @@ def objectives_table(checked: CheckedRun, colours: Colours) -> Html:
         "table", tag("caption", BASIS), tag("thead", head), tag("tbody", *rows), class_="figures asked"
     )
     return join(
-        tag("h3", "Objectives ", mark(checked.answer)),
+        tag("h3", f"Objectives of {about} " if about else "Objectives ", mark(checked.answer)),
         tag("div", table, class_="scroll"),
         tag("ul", *(tag("li", n) for n in notes), class_="notes small") if notes else None,
     )

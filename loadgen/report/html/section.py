@@ -11,7 +11,7 @@ from loadgen.report.html.digest import DRAWN, GAPS, Digest
 from loadgen.report.html.doubts import anchor, badge, finding
 from loadgen.report.html.manifest import manifest_tables
 from loadgen.report.html.markup import Html, data_block, join, tag
-from loadgen.report.html.objectives import objectives_table
+from loadgen.report.html.objectives import objectives_of
 from loadgen.report.html.tables import comparison_table, cost_table, failures_table, figures_table
 from loadgen.report.html.timechart import time_chart
 from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, scenario_title
@@ -37,7 +37,7 @@ def section(digest: Digest, colours: Mapping[str, int], *, folded: bool = False)
         tag("h3", "Figures"),
         figures_table(summary.engines, colours) if summary.engines else tag("p", "No engine was measured."),
         _classes(digest, colours),
-        objectives_table(digest.checked, colours) if digest.checked and digest.checked.engines else None,
+        objectives_of(digest, colours),
         _compared(digest, colours),
         _distributions(digest, colours, identity),
         _in_time(digest, colours, identity),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.report.html import Results, results_of
-from loadgen.report.html.objectives import objectives_line, objectives_table
+from loadgen.report.html.objectives import objectives_line, objectives_of, objectives_table
 from loadgen.slo.objectives import parse_slo
 from loadgen.store import Suite
 from tests.support.madeups import FAST, SLOW, Made, made_run, made_suite
@@ -66,6 +66,23 @@ def test_several_runs_are_lines_and_many_are_counted(tmp_path: Path) -> None:
         made_run(tmp_path / "b", (FAST,), users=users, blocks=2, requests=64, gpus=0, suite=many)
     found = results_of([many], slo=parse_slo(["ttft_p95<300ms"]))
     assert words(objectives_line(found.digests, [""] * 6, COLOURS)) == "Objectives ✓met met in 6 runs"
+
+
+def test_each_traffic_class_is_asked_by_itself(tmp_path: Path) -> None:
+    run = made_run(tmp_path, blocks=6, gpus=0)
+    lines = run.journal_path.read_bytes().splitlines()  # every second request is of the one or the other
+    named = [
+        line.replace(b"{", b'{"traffic_class":"%s",' % (b"chat", b"batch")[n % 2], 1)
+        for n, line in enumerate(lines)
+    ]
+    run.journal_path.write_bytes(b"\n".join(named) + b"\n")
+    found = results_of([run], slo=parse_slo(["ttft_p95<130ms"]))
+    said = words(objectives_line(found.digests, ["16 users"], COLOURS))
+    assert "all requests: vllm not met (ttft_p95<130ms), llamacpp met" in said
+    assert "chat: vllm not met (ttft_p95<130ms), llamacpp met" in said
+    table = words(objectives_of(found.digests[0], COLOURS))
+    assert "Objectives of batch ✕not met" in table
+    assert table.count("96 requests") == 4  # of each class and engine
 
 
 def test_without_objectives_there_is_nothing(tmp_path: Path) -> None:
