@@ -146,6 +146,7 @@ def _of_part(part: Part, baseline: str | None, margin: float, all_pairs: bool = 
         simulated=part.simulated,
         infos=part.infos,
         seen=part.seen,
+        cannot_exclude=_varied(part),
     )
 
 
@@ -194,11 +195,20 @@ def _of_parts(a: Part, b: Part, baseline: str | None, margin: float) -> RunCompa
         margin=margin,
         simulated=[name for name in before.simulated + after.simulated if name in engines],
         pairing=pairing.kind,
-        cannot_exclude=list(pairing.cannot_exclude),
+        cannot_exclude=[*pairing.cannot_exclude, *dict.fromkeys(_varied(before) + _varied(after))],
         differences=[asdict(d) for d in differences(before.manifest, after.manifest, held)],
         infos={name: info for name, info in (before.infos | after.infos).items() if name in engines},
         seen={name: saw for name, saw in (before.seen | after.seen).items() if name in engines},
     )
+
+
+def _varied(part: Part) -> list[str]:
+    if not any(figures.get("levels") for figures in part.figures.values()):
+        return []
+    return [
+        "the number of users varied within turns: a quicker engine answered more of its requests under the "
+        "highest load, so times of requests are not compared (loadgen summary and report have them by users)"
+    ]
 
 
 def _called_apart(a: Part, b: Part) -> tuple[Part, Part]:

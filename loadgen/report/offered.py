@@ -8,11 +8,17 @@ from typing import Any
 
 from loadgen.plain import clean, plural
 from loadgen.workload.arrivals import PROCESSES, TRACE
+from loadgen.workload.shapes import HAND
 
 
 def is_open(settings: Mapping[str, Any]) -> bool:
     """Whether requests came by a schedule. Manifests of older versions know of none."""
     return settings.get("arrival") in (*PROCESSES, TRACE)
+
+
+def is_shaped(settings: Mapping[str, Any]) -> bool:
+    """Whether the number of users varied within turns."""
+    return isinstance(settings.get("shape"), str) and bool(settings["shape"])
 
 
 def rate_of(settings: Mapping[str, Any]) -> float | None:
@@ -27,8 +33,15 @@ def load_words(settings: Mapping[str, Any]) -> list[str]:
 
     >>> load_words({"arrival": "poisson", "open_loop": {"rate": 8.0, "turn_s": 60.0}})
     ['8 requests a second, poisson', '60 s a turn']
+    >>> load_words({"shape": "steps:1,8@30s", "users": 8})
+    ['users by steps:1,8@30s, up to 8']
     """
     out = []
+    if is_shaped(settings):
+        shape, users = clean(settings["shape"], 60), settings.get("users")
+        if shape == HAND:
+            return ["users by hand"]
+        return [f"users by {shape}" + (f", up to {users:,}" if isinstance(users, int) else "")]
     found = settings.get("open_loop")
     spec: Mapping[str, Any] = found if isinstance(found, Mapping) and is_open(settings) else {}
     if is_open(settings):

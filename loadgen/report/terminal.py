@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.metrics import METRICS
+from loadgen.report.levels import level_table
 from loadgen.report.notes import notes
-from loadgen.report.offered import is_open, load_words
+from loadgen.report.offered import is_open, is_shaped, load_words
 from loadgen.report.plain import clean, number, percent
 from loadgen.report.summary import RunSummary, classes
 from loadgen.report.workload import lengths
@@ -66,6 +67,9 @@ def _print_run(summary: RunSummary, console: Console) -> None:
         console.print(_table(summary, some), no_wrap=True)
         for name, figures in classes(summary.engines).items():
             console.print(_class_table(name, figures, some), no_wrap=True)
+        for name in some:
+            if summary.engines[name].get("levels"):
+                console.print(level_table(name, summary.engines[name]), no_wrap=True)
         if simulated:
             console.print(
                 Text(
@@ -109,10 +113,15 @@ def _made_with(summary: RunSummary) -> str:
     parts = [
         *load_words(s),
         lengths(s),
-        f"{clean(s.get('arrival'))}" if s.get("users") != 1 and s.get("arrival") and not is_open(s) else "",
+        _arrival(s),
         clean(summary.state) if summary.state != "complete" else "",
     ]
     return ", ".join(p for p in parts if p)
+
+
+def _arrival(s: dict[str, Any]) -> str:
+    said = s.get("users") != 1 and s.get("arrival") and not is_open(s) and not is_shaped(s)
+    return clean(s["arrival"]) if said else ""
 
 
 def _engine_lines(summary: RunSummary) -> list[str]:
@@ -309,6 +318,8 @@ def _ratios(summary: RunSummary, width: int) -> list[str]:
             continue
         parts = []
         for key, part, label in RATIOS:
+            if part != "throughput_tokens_per_s" and summary.engines[name].get("levels"):
+                continue  # of requests at other loads
             a = summary.engines[name][key].get(part)
             b = summary.engines[names[0]][key].get(part)
             if a is not None and b:

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 import gevent
 
+from loadgen.plain import plural
 from loadgen.users.director import Director
 
 TTY_S = 0.5
@@ -81,7 +82,11 @@ class Progress:
         parts = [f"block {min(d.block + 1, settings.blocks)} of {settings.blocks}"]
         if d.active:
             for turn, batch in d.active:
-                parts.append(f"{turn.engine}, {batch.finished}/{batch.total} done")
+                if batch.source is not None:
+                    users = plural(len(batch.members), "user")
+                    parts.append(f"{turn.engine}, {users}, {batch.finished} done")
+                else:
+                    parts.append(f"{turn.engine}, {batch.finished}/{batch.total} done")
                 if batch.failed:
                     parts.append(f"{batch.failed} failed")
                 if batch.late:
@@ -112,6 +117,8 @@ class Progress:
 
 def time_left_s(d: Director) -> float | None:
     """Seconds until the last turn ends, as the turns so far let expect; None while nothing is known."""
+    if (shape := d.run.settings.course) is not None:
+        return None if shape.seconds is None else _shape_left_s(d, shape.seconds)
     known = d.turn_seconds
     running = 0.0
     if d.active:
@@ -133,6 +140,13 @@ def time_left_s(d: Director) -> float | None:
         else:
             total += expected + d.run.settings.cooldown_s
     return total
+
+
+def _shape_left_s(d: Director, seconds: float) -> float:
+    """Of a shape that is known beforehand; what is in flight at a turn's end comes on top."""
+    rounds = len(d.rounds) - d.rounds_done
+    elapsed = time.monotonic() - d.stage_start if d.active else 0.0
+    return max(0.0, rounds * seconds + max(0, rounds - 1) * d.run.settings.cooldown_s - elapsed)
 
 
 def _ms(value: float) -> str:

@@ -116,7 +116,7 @@ def load_curve(
                 "mode": "lines+markers+text",
                 "x": _rounded([p["x"] for p in points]),
                 "y": _rounded([p["y"] for p in points]),
-                "text": [str(p["users"]) for p in points],
+                "text": [plot_text(p["users"]) for p in points],
                 "customdata": [plot_text(p.get("mark") or "") for p in points],
                 "textposition": "top center",
                 "marker": {"size": sizes, "color": PALETTE[colours.get(engine, 0)]},

@@ -9,12 +9,14 @@ from loadgen.compare.result import RunComparison
 from loadgen.report.html.charts import Chart, ecdf, pauses
 from loadgen.report.html.digest import DRAWN, GAPS, Digest
 from loadgen.report.html.doubts import anchor, badge, finding
+from loadgen.report.html.levels import level_curves, levels_table
 from loadgen.report.html.manifest import manifest_tables
 from loadgen.report.html.markup import Html, data_block, join, tag
 from loadgen.report.html.objectives import objectives_of
 from loadgen.report.html.tables import comparison_table, cost_table, failures_table, figures_table
 from loadgen.report.html.timechart import time_chart
 from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, scenario_title
+from loadgen.report.levels import knee_text
 from loadgen.report.notes import notes
 from loadgen.report.offered import load_words
 from loadgen.report.summary import classes
@@ -36,6 +38,7 @@ def section(digest: Digest, colours: Mapping[str, int], *, folded: bool = False)
         _doubts(digest),
         tag("h3", "Figures"),
         figures_table(summary.engines, colours) if summary.engines else tag("p", "No engine was measured."),
+        _levels(digest, colours, identity),
         _classes(digest, colours),
         objectives_of(digest, colours),
         _compared(digest, colours),
@@ -114,6 +117,29 @@ def _doubts(digest: Digest) -> Html | None:
     validity = digest.summary.validity
     against = [f for f in validity.findings if f.level > Level.VALID] if validity else []
     return tag("ul", *(finding(f) for f in against), class_="findings") if against else None
+
+
+def _levels(digest: Digest, colours: Mapping[str, int], identity: str) -> Html | None:
+    """Latency against throughput, and the figures, of each number of users where that varied."""
+    engines = {n: e["levels"] for n, e in digest.summary.engines.items() if e.get("levels")}
+    if not engines:
+        return None
+    charts = [
+        chart(made, f"{identity}-level-{n}")
+        for n, made in enumerate(level_curves(digest.summary.engines, colours))
+    ]
+    found = [
+        tag("li", engine_mark(name, colours), f": {said}")
+        for name, figures in digest.summary.engines.items()
+        if (said := knee_text(figures))
+    ]
+    return join(
+        tag("h3", "By number of users"),
+        tag("ul", *found, class_="notes") if found else None,
+        legend(list(engines), colours) if charts else None,
+        tag("div", *charts, class_="charts") if charts else None,
+        levels_table(digest.summary.engines, colours),
+    )
 
 
 def _classes(digest: Digest, colours: Mapping[str, int]) -> Html | None:

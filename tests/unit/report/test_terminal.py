@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from rich.console import Console
 
@@ -11,7 +12,7 @@ from loadgen.report import summarise
 from loadgen.report.plain import clean, number, percent
 from loadgen.report.terminal import print_summaries
 from loadgen.store import RunDir, Suite
-from tests.unit.metrics.rows import FIVE, row
+from tests.unit.metrics.rows import FIVE, T0, row
 from tests.unit.report.made import make_run, watched
 
 BOTH = [{**r, "engine": name} for name in ("vllm", "llamacpp") for r in FIVE]
@@ -190,3 +191,30 @@ def test_colour_is_only_decoration(tmp_path: Path) -> None:
 
     run = make_run(tmp_path, BOTH, engines=INFOS, turns=TURNS)
     assert Text.from_ansi(shown(run, color="truecolor")).plain.split() == shown(run).split()
+
+
+def ramped(tmp_path: Path) -> RunDir:
+    """1, 2 and 4 users for 10, 10 and 10 s; two users do all that can be done."""
+    rows = [
+        row(t, 1.0, engine="e", event_us=[100_000 * u, 900_000], output_tokens=10)
+        for start, u in ((0, 1), (10, 2), (20, 4))
+        for t in range(start, start + 10)
+        for _ in range(min(u, 2))
+    ]
+    run = make_run(tmp_path, rows, turns=[("e", 0, 0.0, 30.0, True)], shape="steps:1,2,4@10s", users=4)
+    for at, users in ((0, 1), (10, 2), (20, 4)):
+        event = {"kind": "users", "engine": "e", "turn": 0, "users": users, "settled": True}
+        with open(run.events_path, "ab") as f:
+            f.write(orjson.dumps({**event, "t_ns": T0 + at * 10**9, "mono_ns": at * 10**9}) + b"\n")
+    return run
+
+
+def test_a_run_whose_users_varied_has_a_table_by_users(tmp_path: Path) -> None:
+    text = shown(ramped(tmp_path))
+    assert "users by steps:1,2,4@10s, up to 4" in text
+    words = [" ".join(found.split()) for found in text.splitlines()]
+    assert "1 10.0 s 10 100.0 100.0 - 10.0 1.00" in words
+    assert "2 10.0 s 20 200.0 200.0 - 20.0 2.00" in words
+    assert "the number of users varied" in text
+    assert "no knee was seen up to 4 users" in text
+    assert max(map(len, text.splitlines())) <= 80

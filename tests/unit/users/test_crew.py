@@ -6,6 +6,7 @@ from gevent.event import Event
 
 from loadgen.record import DRAIN, MEASURE, WARMUP
 from loadgen.users.crew import Batch, Crew
+from loadgen.workload.endless import Endless
 from loadgen.workload.prompt import Prompt
 from tests.unit.users.fakes import lane, record
 
@@ -244,3 +245,102 @@ def test_nothing_is_asked_after_a_halt(crew):
     assert b.done.is_set()
     assert not b.complete
     crew.end(b)
+
+
+def open_batch(name="a"):
+    pool = tuple(Prompt(i, f"salt{i}: text") for i in range(3))
+    made = Batch(lane(name), MEASURE, 0, 0, Endless(pool, "key"))
+    made.output_tokens_each = 8
+    return made
+
+
+def busy(b, n):
+    with gevent.Timeout(5):
+        while b.in_flight != n:
+            gevent.sleep(0)
+
+
+def test_an_open_batch_goes_on_until_it_is_closed_and_what_is_in_flight_belongs_to_it(crew):
+    hold = Event()
+    workers = [Worker(crew, hold) for _ in range(2)]
+    b = open_batch()
+    crew.begin(b, workers, [0, 0])
+    busy(b, 2)
+    assert not b.done.is_set()
+    crew.seal(b)
+    assert not b.done.is_set()
+    hold.set()
+    assert b.done.wait(5)
+    assert b.complete
+    assert (b.total, b.finished, b.record_phase) == (2, 2, MEASURE)
+    assert sorted(p for w in workers for p in w.did) == [0, 1]
+
+
+def test_who_comes_while_a_batch_is_open_works_at_once_and_who_goes_finishes(crew):
+    hold = Event()
+    first = Worker(crew, hold)
+    b = open_batch()
+    crew.begin(b, [first], [0])
+    late = Worker(crew, hold)
+    busy(b, 2)
+    crew.leave(first)  # Locust lets it finish before that; its request is in flight nevertheless
+    assert list(b.members) == [late]
+    crew.leave(late)
+    assert not b.members
+    assert not b.done.is_set()
+    third = Worker(crew, hold)
+    busy(b, 3)
+    crew.seal(b)
+    hold.set()
+    assert b.done.wait(5)
+    assert len(third.did) == 1
+    for gone in (first, late):
+        gone.greenlet.kill()
+
+
+def test_open_batches_have_equally_many_users_whoever_comes_and_goes(crew):
+    hold = Event()
+    a, b = open_batch("a"), open_batch("b")
+    users = [Worker(crew, hold) for _ in range(6)]
+    crew.begin(a, users[:3], [0] * 3)
+    crew.begin(b, users[3:], [0] * 3)
+    for user in users[:3]:
+        user.greenlet.kill()
+        crew.leave(user)
+    assert sorted((len(a.members), len(b.members))) == [1, 2]
+    users.append(Worker(crew, hold))
+    assert (len(a.members), len(b.members)) == (2, 2)
+    assert not set(a.members) & set(b.members)
+
+
+def test_a_run_that_is_stopped_leaves_its_open_turn_incomplete(crew):
+    hold = Event()
+    workers = [Worker(crew, hold)]
+    b = open_batch()
+    crew.begin(b, workers, [0])
+    busy(b, 1)
+    crew.halt()
+    hold.set()
+    assert b.done.wait(5)
+    assert not b.complete
+    assert b.record_phase == DRAIN
+
+
+def test_conversations_of_an_open_batch_count_what_was_asked(crew):
+    talk = Prompt(
+        0, "aaaa: hi", messages=({"role": "user", "content": "aaaa: hi"},), follow_ups=("b: x", "c: y")
+    )
+    b = Batch(lane(), MEASURE, 0, 0, Endless((talk,), "key"))
+    b.members = {"u": -1.0}
+    job = b.claim("u")
+    following = b.follow(job, "an answer")
+    b.finish(record())
+    assert (b.total, b.thinking) == (1, 1)
+    assert b.begin(following)
+    assert b.total == 2
+    last = b.follow(following, "another")
+    b.finish(record())
+    b.close()
+    assert not b.begin(last)  # closed while the user thought
+    assert b.done.is_set()
+    assert (b.total, b.finished, b.skipped, b.complete) == (2, 2, 0, True)
