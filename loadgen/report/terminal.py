@@ -24,7 +24,10 @@ LABEL = 22
 CELL = 23
 SHOWN = ("ttft_ms", "first_event_ms", "tpot_ms", "decode_tokens_per_s", "e2e_ms", "chunk_gap_ms")
 WHERE_PRESENT = ("ttfa_ms", "scheduled_ttft_ms", "scheduled_e2e_ms")
-OF_CLASS = ("requests ok", "failed", "TTFT", "TPOT", "e2e", "throughput", "prompt tokens", "cached")
+OF_CLASS = (
+    *("requests ok", "failed", "TTFT", "TPOT", "end to end", "scheduled"),
+    *("throughput", "prompt tokens", "cached"),
+)
 SHOWN_NOTES = ("blocks", "gpu_throttling", "open_loop")
 # Label, unit, key in the figures' `gpu`, and what it is divided by.
 GPU = (

@@ -1,15 +1,18 @@
 """Traffic classes are compared each by itself, beside the whole."""
 
+import io
 import json
 import re
 
 import pytest
+from rich.console import Console
 
 from loadgen.compare.assess import assess
 from loadgen.compare.runs import compare_target
 from loadgen.report.html.page import page
 from loadgen.report.html.results import results_of
 from loadgen.report.summary import classes, summarise_run
+from loadgen.report.terminal import print_summaries
 from loadgen.sinks.derive import write_derived
 from loadgen.slo.check import check_run
 from loadgen.slo.objectives import parse_slo
@@ -131,3 +134,12 @@ def test_the_report_has_a_table_for_each(run):
     assert "Traffic classes" in head
     assert len(classes) == 2
     assert all("Every figure compared with a" in part for part in classes)
+
+
+def test_the_terminal_has_a_table_for_each(run):
+    console = Console(width=80, file=io.StringIO())
+    print_summaries([summarise_run(run)], console)
+    _, *classes = re.split(r"class (?:short|long)", console.file.getvalue())
+    assert len(classes) == 2
+    for label in ("requests ok", "TTFT", "end to end", "throughput", "prompt tokens"):
+        assert all(label in part for part in classes)
