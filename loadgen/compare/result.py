@@ -64,7 +64,8 @@ class RunComparison:
     """Engines of one run, or of two runs made apart. `engines` begins with the baseline.
 
     An engine that both of two runs have is called `NAME (A)` in the first and `NAME (B)` in the second.
-    `pairing` says what was paired, `cannot_exclude` what that leaves open. `infos` are the manifests' facts
+    `pairing` says what was paired, `cannot_exclude` what that leaves open; `notes` are sentences on how to
+    read the rows. `infos` are the manifests' facts
     of each engine, by its name here; `seen` is what the caller's `look` saw of it (not in the JSON). `parts`
     is room for memory, energy, cost, slo and verdict.
     """
@@ -81,6 +82,7 @@ class RunComparison:
     pairing: str = BLOCKS
     cannot_exclude: list[str] = field(default_factory=list)
     differences: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     infos: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, Any] = field(default_factory=dict)
@@ -110,6 +112,7 @@ class RunComparison:
             "pairing": self.pairing,
             "cannot_exclude": self.cannot_exclude,
             "differences": self.differences,
+            "notes": self.notes,
             "validity": {
                 "level": self.validity.level.word,
                 "findings": [finding_dict(f) for f in self.validity.findings],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -144,6 +144,7 @@ def _of_part(part: Part, baseline: str | None, margin: float, all_pairs: bool = 
         validity=part.validity,
         margin=margin,
         simulated=part.simulated,
+        notes=_unequal_turns(part.figures),
         infos=part.infos,
         seen=part.seen,
         cannot_exclude=_varied(part),
@@ -197,6 +198,9 @@ def _of_parts(a: Part, b: Part, baseline: str | None, margin: float) -> RunCompa
         pairing=pairing.kind,
         cannot_exclude=[*pairing.cannot_exclude, *dict.fromkeys(_varied(before) + _varied(after))],
         differences=[asdict(d) for d in differences(before.manifest, after.manifest, held)],
+        notes=_unequal_turns({name: of for name, of in figures.items() if name in engines})
+        if pairing.kind == BY_PROMPT
+        else [],
         infos={name: info for name, info in (before.infos | after.infos).items() if name in engines},
         seen={name: saw for name, saw in (before.seen | after.seen).items() if name in engines},
     )
@@ -243,6 +247,18 @@ def _pairs(before: Part, after: Part, baseline: str | None) -> list[tuple[_Engin
 
 def _runs(target: RunDir | Suite) -> list[RunDir]:
     return target.runs() if isinstance(target, Suite) else [target]
+
+
+def _unequal_turns(figures: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Of a run that was cut, an engine may have complete turns in blocks that another has not."""
+    turns = {name: of["window"]["turns_complete"] for name, of in figures.items()}
+    if len(set(turns.values())) < 2:
+        return []
+    numbers = ", ".join(f"{name} {n}" for name, n in turns.items())
+    return [
+        f"complete turns: {numbers}; an engine's figures are from all of its own, ratios and answers from "
+        "the blocks that both have, so a ratio need not be that of the two figures beside it"
+    ]
 
 
 def _row(comparison: Comparison, figures: dict[str, dict[str, Any]]) -> Row:

@@ -85,6 +85,7 @@ def basis(comparison: RunComparison, rows: Iterable[Row]) -> Iterator[str]:
     yield f"{comparison.confidence * 100:.0f} % intervals: {plural(blocks, 'block')}; {'; '.join(methods)}"
     adjusted = ", answers corrected for the number of claims" if any(row.adjusted for row in rows) else ""
     yield f"margin {(comparison.margin - 1) * 100:.3g} %{adjusted}"
+    yield from (clean(note, 600) for note in comparison.notes)
     if any(row.rough for row in rows):
         yield "~ rests on too few samples for this percentile"
     if comparison.simulated:

@@ -97,6 +97,27 @@ def test_each_engine_with_each(tmp_path: Path) -> None:
     assert answers(whole) == answers(found)
 
 
+def test_a_cut_run_has_ratios_of_the_blocks_that_both_have(tmp_path: Path) -> None:
+    # The seventh block of the baseline took twice as long, and the other engine never came to its turn.
+    rows, turns = [], []
+    for turn in range(13):
+        scale = (1.0, 1.3)[turn % 2] * (2 if turn == 12 else 1)
+        events = [round(100_000 * scale), round(200_000 * scale)]
+        engine = "ab"[turn % 2]
+        for k in range(4):
+            rows.append(row(turn * 20 + k, 0.5, engine=engine, event_us=events, turn=turn, block=turn // 2))
+        turns.append((engine, turn, turn * 20.0, turn * 20.0 + 10, True))
+    found = compare_run(make_run(tmp_path, rows, turns=turns, engines=[{"name": "a"}, {"name": "b"}]))
+    ttft = found.row("b", "ttft_ms")
+    assert ttft is not None
+    assert (ttft.ratio, ttft.blocks) == (pytest.approx(1.3), 6)
+    assert (ttft.value, ttft.baseline_value) == (pytest.approx(130), pytest.approx(800 / 7))
+    (note,) = found.notes
+    assert note.startswith("complete turns: a 7, b 6; an engine's figures are from all of its own, ratios")
+    assert found.to_dict()["notes"] == [note]
+    assert compare_run(made(tmp_path, {"a": 1.0, "b": 2.0})).notes == []
+
+
 def test_percentiles_have_rows_and_too_few_samples_no_claim(tmp_path: Path) -> None:
     found = compare_run(made(tmp_path, {"a": 1.0, "b": 2.0}))
     rows = {r.statistic: r for r in found.rows if r.figure == "ttft_ms"}
@@ -220,7 +241,7 @@ def test_the_json(tmp_path: Path) -> None:
     data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert list(data) == [
         *("runs", "scenario", "margin", "confidence", "baseline", "engines", "simulated", "pairing"),
-        *("cannot_exclude", "differences", "validity", "rows", "memory"),
+        *("cannot_exclude", "differences", "notes", "validity", "rows", "memory"),
     ]
     assert set(data["validity"]) == {"level", "findings"}
     assert data["rows"][0]["figure"] == "ttft_ms"
