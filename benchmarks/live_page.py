@@ -80,7 +80,7 @@ class Site:
             name=self.dir.name,
             dir=self.dir,
             lanes=[SimpleNamespace(name=name, info=None) for name in engines],
-            settings=SimpleNamespace(scenario="concurrency"),
+            settings=SimpleNamespace(scenario="concurrency", slo=None),
             manifest=SimpleNamespace(notes=[]),
         )
         self.live.opened(run, None)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ LENGTHS = frozenset(
     {"blocks", "cooldown_s", "cooldown_max_s", "cooldown_degrees", "warmup_max_s", "ready_timeout_s"}
     | {"warmup", "warmup_requests", "timeouts", "telemetry"}
 )
-NOT_COMPARED = frozenset({"engines", "runs_dir", "influxdb"})
+NOT_COMPARED = frozenset({"engines", "runs_dir", "influxdb", "slo"})
 PROMPT_SET = {
     "prompt_tokens": "prompt set: tokens a prompt",
     "prompt_lengths": "prompt set: lengths",

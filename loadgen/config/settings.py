@@ -33,7 +33,8 @@ class Settings(Model):
 
     `warmup_requests` is a number per user and engine; with `warmup = "steady"` more follow until TTFT is
     steady, for `warmup_max_s` at most. `salt = "off"` sends a file's prompts as they are, so that prefix
-    caches may help: a measurement of its own kind. Fields that end in `_s` are seconds.
+    caches may help: a measurement of its own kind. `slo` is what loadgen.slo reads; it decides nothing while
+    a run goes on, but what the live page calls good. Fields that end in `_s` are seconds.
 
     With an `arrival` of poisson, constant, gamma or trace the load is an open loop: `open_loop` says at what
     rate requests come, and there are no `users`.
@@ -80,6 +81,7 @@ class Settings(Model):
     temperature: float = Field(default=0.0, ge=0)
     residency: Literal["shared", "exclusive", "parallel"] = "shared"
     ready_timeout_s: Seconds = Field(default=600.0, gt=0)
+    slo: str | None = None
     runs_dir: Path = Path("runs")
     timeouts: Timeouts = Timeouts()
     influxdb: InfluxdbSpec = InfluxdbSpec()

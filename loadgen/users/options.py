@@ -165,6 +165,14 @@ OPTIONS: tuple[Option, ...] = (
         ("shared", "exclusive", "parallel"),
     ),
     Option("--cooldown", "cooldown_s", float, "pause after a turn, in seconds", metavar="S"),
+    Option(
+        "--slo",
+        "slo",
+        str,
+        "what a good request keeps, as 'ttft_p95<500ms,tpot_p95<50ms' or a preset's name: the live page "
+        "shows goodput by it",
+        metavar="SLO",
+    ),
     Option("--runs-dir", "runs_dir", str, "where run directories are made", metavar="DIR"),
     Option("--connect-timeout", "timeouts.connect_s", float, "limit for connecting, in seconds", metavar="S"),
     Option(
@@ -252,6 +260,8 @@ def add_options(parser: Any, defaults: Settings) -> None:
         )
     ]
     for option in OPTIONS:
+        if option.flag in parser._option_string_actions:  # `loadgen sweep` has a --slo of its own
+            continue
         value = _value(defaults, option.field)
         actions.append(
             group.add_argument(
@@ -295,6 +305,8 @@ def settings_from(
         value = getattr(options, option.dest)
         if value == "" or value is None:
             continue
+        if isinstance(value, list):
+            value = ",".join(value)
         if option.type is tuple:
             value = tuple(part.strip() for part in value.split(",") if part.strip())
         outer, _, inner = option.field.partition(".")
@@ -317,9 +329,26 @@ def settings_from(
     lent = scenario.defaults()
     lent["scenario"] = os.environ.get(SCENARIO_ENV) or lent["scenario"]
     try:
-        return load_settings(flags, defaults=lent, config_file=config_file)
+        settings = load_settings(flags, defaults=lent, config_file=config_file)
+        _check_slo(settings.slo)
     except ConfigError as e:
         raise ConfigError(_in_flags(str(e))) from None
+    return settings
+
+
+def _check_slo(slo: str | None) -> None:
+    """Objectives, or limits of single requests, whose share is then what counts. Raises ConfigError."""
+    if slo is None:
+        return
+    from loadgen.slo import parse_slo  # needs numpy, which a run needs only for its summary
+
+    try:
+        parse_slo([slo])
+    except ConfigError as e:
+        try:
+            parse_slo([slo, "goodput>0"])
+        except ConfigError:
+            raise e from None
 
 
 def _in_flags(text: str) -> str:

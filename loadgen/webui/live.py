@@ -42,7 +42,7 @@ class Live:
         self.epoch = secrets.token_hex(4)  # tells a client that this is another process than before
         self.history = History(KINDS)
         self.run: Run | None = None
-        self.reports: dict[str, Path] = {}  # runs that are over, by name
+        self.reports: dict[str, tuple[Path, str | None]] = {}  # runs that are over, and their SLO, by name
         self._director: Director | None = None
         self._figures: Figures | None = None
         self._feed: Feed | None = None
@@ -56,8 +56,7 @@ class Live:
     def opened(self, run: Run, director: Director | None) -> None:
         with _harmless():
             names = [lane.name for lane in run.lanes]
-            slo = getattr(run.settings, "slo", None) or ()
-            slo = slo.split(",") if isinstance(slo, str) else slo
+            slo = [run.settings.slo] if run.settings.slo else []
             self.run, self._director = run, director
             self._figures = Figures(run.settings.scenario, names, slo)
             self._feed = Feed(run.dir, self.history, self._figures)
@@ -91,7 +90,7 @@ class Live:
             self._rows = [{**row, "in_flight": 0} for row in self._live_rows(run)]
             self.history.marks.end_all(self.history.next(), time.time())
             self._about.update(state=state, end=time.time(), notes=_notes(run))
-            self.reports[run.name] = run.dir.path
+            self.reports[run.name] = run.dir.path, run.settings.slo
             while len(self.reports) > KEPT:
                 self.reports.pop(next(iter(self.reports)))
         self._feed = self._director = None

@@ -19,9 +19,11 @@ import orjson
 from flask import Blueprint, Response, request, send_file
 from gevent.lock import BoundedSemaphore
 
+from loadgen.config import ConfigError
 from loadgen.plain import clean
 from loadgen.report.html.markup import Html, data_block, tag
 from loadgen.report.html.words import NEUTRAL, PALETTE
+from loadgen.slo import parse_slo
 from loadgen.webui.live import Live
 
 REPORT_S = 300
@@ -91,13 +93,13 @@ def blueprint(live: Live, web_ui: Any, base_path: str = "") -> Blueprint:
     @member  # type: ignore[untyped-decorator]
     def report() -> Response:
         name = request.args.get("run") or live.state().get("name", "")
-        folder = live.reports.get(name)
+        found = live.reports.get(name)
         if live.run is not None:
             return _say(409, "A run is being measured: reports are made when it is over.")
-        if folder is None:
+        if found is None:
             return _say(404, "There is no run of this page by that name that is over.")
         with making:
-            path, problem = make_report(folder)
+            path, problem = make_report(*found)
         if path is None:
             return _say(500, problem)
         return send_file(
@@ -192,7 +194,7 @@ def csv_text(live: Live) -> str:
     return out.getvalue()
 
 
-def make_report(folder: Path) -> tuple[Path | None, str]:
+def make_report(folder: Path, slo: str | None = None) -> tuple[Path | None, str]:
     """report.html of a run: made if it is not there, in a process of its own; or why it cannot be."""
     path = folder / "report.html"
     inputs = [p for p in (folder / "requests.jsonl", folder / "manifest.json") if p.exists()]
@@ -201,6 +203,8 @@ def make_report(folder: Path) -> tuple[Path | None, str]:
     if not os.access(folder, os.W_OK):
         path = Path(tempfile.mkdtemp(prefix="loadgen-")) / "report.html"
     command = [sys.executable, "-m", "loadgen.cli", "report", str(folder), "--output", str(path)]
+    if slo is not None:
+        command += ["--slo", slo if _is_objective(slo) else f"{slo},goodput>0"]
     try:
         # After everything else: somebody may start the next run meanwhile.
         lower = (lambda: os.nice(10)) if hasattr(os, "nice") else None
@@ -210,6 +214,15 @@ def make_report(folder: Path) -> tuple[Path | None, str]:
     if done.returncode:
         return None, clean(done.stderr.decode("utf-8", "replace").strip() or "The report failed.", 500)
     return path, ""
+
+
+def _is_objective(slo: str) -> bool:
+    """Whether it can be judged as it stands; limits of single requests are kept by a share of them."""
+    try:
+        parse_slo([slo])
+    except ConfigError:
+        return False
+    return True
 
 
 def _cell(value: object) -> object:

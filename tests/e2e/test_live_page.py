@@ -69,9 +69,11 @@ def test_from_form_to_report(browser: Browser, web: Web, address: str, tmp_path:
         )
         time.sleep(0.3)
         fill(page, "userCount", "4")
+        fill(page, "slo", "ttft_p95<0.8s")
         page.value("document.querySelector('button[type=submit]').click()")
         live.call("Page.bringToFront")  # a page that nobody sees asks less often
         live.wait_for(f"{STATE} === 'running' && {TRACES} > 0")
+        assert "TTFT < 800 ms" in live.value("document.getElementById('good').textContent")
         assert "block 1 of 1" in live.value("document.getElementById('stage').textContent")
         assert live.value("document.getElementById('report').hidden")
 

@@ -119,3 +119,20 @@ def test_the_number_of_users_of_the_web_form_counts_wherever_locust_puts_it():
     """Locust 2.47 replaces -u's own number, 2.46 adds another."""
     assert parse(num_users=3).users == 3
     assert parse(num_users=16, users=3).users == 3
+
+
+@pytest.mark.parametrize(
+    "slo", ["ttft_p95<500ms, tpot_p95<50ms", "interactive", "ttft<500ms", "throughput>3"]
+)
+def test_an_slo(tmp_path, slo):
+    assert parse("--slo", slo).slo == slo
+    assert parse(slo=[slo, "failures<1%"]).slo == f"{slo},failures<1%"  # as `loadgen sweep` has it
+    assert parse().slo is None
+
+
+def test_an_slo_that_is_none_is_a_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="there is no figure 'latency'"):
+        parse("--slo", "latency<3")
+    (tmp_path / "loadgen.toml").write_text('slo = "fast"\n')
+    with pytest.raises(ConfigError, match="'fast' is no objective"):
+        parse()

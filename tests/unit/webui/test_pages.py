@@ -54,7 +54,7 @@ class Site:
             name=folder.name,
             dir=folder,
             lanes=lanes,
-            settings=SimpleNamespace(scenario="concurrency"),
+            settings=SimpleNamespace(scenario="concurrency", slo=None),
             manifest=SimpleNamespace(notes=[EVIL]),
         )
         self.live.opened(run, None)  # type: ignore[arg-type]
@@ -137,6 +137,7 @@ def test_odd_questions(site: Site) -> None:
 
 def test_the_report_is_made_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = site.begin(tmp_path)
+    run.settings.slo = "ttft_p95<500ms"
     site.live.closed("complete")
     for name in ("requests.jsonl", "manifest.json"):
         (run.dir.path / name).write_text("")
@@ -144,7 +145,7 @@ def test_the_report_is_made_once(site: Site, tmp_path: Path, monkeypatch: pytest
 
     def make(command: list[str], **_: Any) -> Any:
         made.append(command)
-        Path(command[-1]).write_text("<html>")
+        Path(command[command.index("--output") + 1]).write_text("<html>")
         return SimpleNamespace(returncode=0, stderr=b"")
 
     monkeypatch.setattr(pages.subprocess, "run", make)
@@ -152,7 +153,7 @@ def test_the_report_is_made_once(site: Site, tmp_path: Path, monkeypatch: pytest
         answer = site.get("/llm/report")
         assert answer.get_data(as_text=True) == "<html>"
         assert f"{run.name}.html" in answer.headers["Content-Disposition"]
-    assert len(made) == 1
+    assert [command[-2:] for command in made] == [["--slo", "ttft_p95<500ms"]]
     os.utime(run.dir.path / "report.html", (1, 1))  # older than what it is made of
     monkeypatch.setattr(
         pages.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stderr=b"why\n")
