@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,9 @@ READY = "document.documentElement.dataset.ready === 'yes'"
 STATE = "document.getElementById('state').textContent"
 TRACES = "document.querySelectorAll('#charts figure:not([hidden]) .trace').length"
 VIEWS = [(DESKTOP, False), (DESKTOP, True), (PHONE, False), (PHONE, True)]
+FETCHED = (
+    "performance.getEntriesByType('resource').some(r => r.name.includes('/stats/requests') && r.responseEnd)"
+)
 EVIL = "<img src=x onerror='window.owned=1'><b>bold</b>"
 
 
@@ -63,10 +66,7 @@ def test_from_form_to_report(browser: Browser, web: Web, address: str, tmp_path:
         assert live.value(STATE) == "waiting"
         page.wait_for("!!document.querySelector('button[type=submit]')")
         # Locust's page asks for the state once at first; an answer after the click would undo it.
-        page.wait_for(
-            "performance.getEntriesByType('resource')"
-            ".some(r => r.name.includes('/stats/requests') && r.responseEnd)"
-        )
+        page.wait_for(FETCHED)
         time.sleep(0.3)
         fill(page, "userCount", "4")
         fill(page, "slo", "ttft_p95<0.8s")
@@ -120,6 +120,36 @@ def test_it_fits(browser: Browser, web: Web, address: str, size: tuple[int, int]
         # Turns lie behind every chart, in their engines' colours; and the warm-up.
         assert page.value("document.querySelectorAll('#chart-tokens .shapelayer path').length") >= 5
         assert page.complaints() == []
+
+
+def test_a_ramp(browser: Browser, sim: Callable[..., SimProcess], tmp_path: Path) -> None:
+    """Its levels are marked, and the users' curve climbs them; on each engine in turn."""
+    flags = (*engine_flags(a=sim("vllm", speed=10)), "--turn-requests", "8", "--output-tokens", "8")
+    web = Web(tmp_path / "runs", *flags, "--warmup-requests", "1", "--cooldown", "0", scenario="ramp")
+    try:
+        address = f"http://127.0.0.1:{web.port}"
+        with browser.page(f"{address}/") as page:
+            page.wait_for("!!document.querySelector('input[name=shape]')")
+            page.wait_for(FETCHED)
+            time.sleep(0.3)
+            fill(page, "shape", "steps:1,3,2@3s")
+            page.value("document.querySelector('button[type=submit]').click()")
+            web.run.wait_for(lambda r: r.manifest)
+        with browser.page(f"{address}/llm") as page:
+            page.wait_for(f"{STATE} === 'complete'")
+            page.wait_for("document.querySelectorAll('#chart-tokens .annotation-text').length === 3")
+            users = page.value(
+                "document.querySelector('#chart-flight .plot').data.find(d => d.name === 'a users').y"
+            )
+            assert {1, 2, 3} <= set(users)
+            assert page.complaints() == []
+            link = page.value("document.getElementById('report').href")
+            assert "<!doctype html>" in page.value(f"fetch({link!r}).then(r => r.text())")
+        web.run.send(signal.SIGINT)
+        web.run.wait()
+        assert "Traceback" not in web.run.err
+    finally:
+        web.run.stop()
 
 
 def test_a_lost_connection_and_another_run(browser: Browser, web: Web, address: str) -> None:
