@@ -105,6 +105,13 @@ class Settings(Model):
             parse_mix(mix)
         return mix
 
+    @field_validator("shape")
+    @classmethod
+    def _read_shape(cls, shape: str | None) -> str | None:
+        if shape is not None:
+            parse_shape(shape)
+        return shape
+
     @model_validator(mode="after")
     def _one_kind_of_prompts(self) -> Settings:
         kinds = {

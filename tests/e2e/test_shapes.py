@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 from tests.e2e.conftest import engine_flags
 from tests.e2e.test_locust_web import Web
-from tests.support.locust_run import run_locust
+from tests.support.locust_run import LocustRun, run_locust
 
 FEW = ("--turn-requests", "8", "--output-tokens", "8", "--cooldown", "0", "--warmup-requests", "1")
 
@@ -62,3 +63,85 @@ def test_by_hand_users_take_effect_at_once_and_a_stop_ends_the_run_well(runs, si
         assert "Traceback" not in web.run.err
     finally:
         web.run.stop()
+
+
+def test_with_workers_users_come_and_go_on_all_of_them_and_nothing_is_lost(runs, sim):
+    one = sim("vllm", speed=20)
+    flags = (*engine_flags(a=one), *FEW, "--shape", "steps:2,6,2@3s", "--processes", "2")
+    run = run_locust(runs, *flags, scenario="ramp")
+    assert run.code == 0, run.err
+    assert run.turns() == [("a", True)]
+    settled = [e["users"] for e in run.events if e["kind"] == "users" and e["settled"]]
+    assert settled == [2, 6, 2]
+    assert run.count("outcome").keys() == {"ok"}
+    assert {r["worker"] for r in run.measured()} == {"w0", "w1"}
+    texts = [r["pair"] for r in run.measured()]
+    assert len(set(texts)) == len(texts)
+    one.stop()
+    assert sorted(r["response_id"] for r in run.records) == sorted(r["id"] for r in one.log_records())
+
+
+OWN = """
+from locust import LoadTestShape
+from loadgen.users import RAMP, LlmUser
+
+class Load(LlmUser):
+    scenario = RAMP
+
+class TwoThenThree(LoadTestShape):
+    def tick(self):
+        t = self.get_run_time()
+        return None if t > 4 else (2 if t < 2 else 3, 50)
+"""
+
+
+def test_a_shape_of_ones_own_runs_whole_on_each_engine(runs, both, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    command = [sys.executable, "-m", "locust", "-f", str(file), "--headless", "--runs-dir", str(runs)]
+    run = LocustRun([*command, *both, *FEW], runs).wait()
+    assert run.code == 0, run.err
+    assert run.turns() == [("a", True), ("b", True)]
+    assert levels(run, "a") == levels(run, "b") == [2, 3]
+
+
+def test_the_class_picker_offers_shapes_and_by_hand_engines_go_on_in_parallel(runs, both):
+    web = Web(runs, *both, *FEW, "--class-picker", "--level", "1", scenario="ramp")
+    try:
+        assert '"available_shape_classes": ["Default", "FindKnee", "Ramp", "Spike", "Steps"]' in web.get("/")
+        web.swarm(user_count=2, user_classes="Load", shape_class="Steps")
+        web.run.wait_for(lambda r: r.manifest.get("state") == "complete")
+        assert levels(web.run, "a") == levels(web.run, "b") == [1, 2]
+        assert web.run.manifest["settings"]["shape"] == "steps"
+
+        web.run.wait_for(lambda _: web.state() == "stopped")
+        web.swarm(user_count=3, user_classes="Load", shape_class="Default")
+        web.run.wait_for(lambda _: web.problems())
+        assert "by hand one engine is loaded, and here are 2" in web.problems()[-1]
+
+        web.swarm(user_count=4, user_classes="Load", shape_class="Default", residency="parallel")
+        web.run.wait_for(lambda r: len(web.runs()) == 2 and {x["engine"] for x in r.measured()} == {"a", "b"})
+        web.run.wait_for(lambda r: "users" in {e["kind"] for e in r.events})
+        web.stop()
+        web.run.wait_for(lambda r: r.manifest.get("state") == "complete")
+        settled = [(e["engine"], e["users"]) for e in web.run.events if e["kind"] == "users" and e["settled"]]
+        assert settled == [("a", 2), ("b", 2)]
+        web.run.send(signal.SIGINT)
+        web.run.wait()
+        assert web.run.code == 0, web.run.err
+        assert "Traceback" not in web.run.err
+    finally:
+        web.run.stop()
+
+
+def test_mistakes_are_told_before_anything_is_sent(runs, both):
+    for flags, words in (
+        ((), "by hand (--shape hand) the users come from the web page"),
+        (("--shape", "waves"), "--shape: 'waves' is no shape"),
+        (("--shape", "knee", "--residency", "parallel"), "the knee is searched on one engine at a time"),
+    ):
+        run = run_locust(runs, *both, *FEW, *flags, scenario="ramp")
+        assert run.code == 2
+        assert words in run.err
+        assert "Traceback" not in run.err
+    assert not runs.exists()
