@@ -125,6 +125,11 @@ def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
     scenario = _scenario(workload)
     config = config_path(for_locust(args.argv))
     settings: Settings = settings_from(args, scenario, effective_defaults(scenario, config), config)
+    if settings.shape:
+        raise ConfigError(
+            "each step of a sweep has a fixed number of users: leave --shape away, or take "
+            "`loadgen run ramp --shape steps`, which has all steps in one run"
+        )
     if args.duration is not None:
         seconds_of("--duration", args.duration)
     if args.users and (args.first or args.last):
