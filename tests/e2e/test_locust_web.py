@@ -80,7 +80,7 @@ def test_runs_one_after_the_other_each_with_what_the_form_said(web):
     page = web.get("/")
     options = json.loads(re.search(r'"?extra_options"?: (\{.*?\}\}), ', page.replace("\n", " ")).group(1))
     assert options["turn_requests"]["default_value"] == 8
-    assert options["arrival"]["choices"] == ["burst", "staggered"]
+    assert options["arrival"]["choices"][:2] == ["burst", "staggered"]
     assert options["engine"]["default_value"].count("=") == 2
     assert "loadgen_config" not in options
 
