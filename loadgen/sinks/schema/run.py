@@ -16,8 +16,8 @@ RUN_EVENT = Measurement(
         ENGINE,
         Tag(
             "kind",
-            "`turn`, `warmup` (phases); `cooldown`, `level` (a part of a shape), `run_start`, `run_end`, `note`, "
-            "or another kind of event",
+            "`turn`, `warmup` (phases); `cooldown`, `level` (a part of a shape), `run_start`, `run_end`, "
+            "`note`, or another kind of event",
         ),
     ),
     fields=(
