@@ -129,7 +129,7 @@ def ours(
         more["PYTHONPATH"] = os.pathsep.join([str(HERE / "aside"), more.get("PYTHONPATH", "")])
         aside = AsideWatch(log)
         try:
-            _, _, watch = _run_watched(command, load, **more)
+            _, _, watch = run_watched(command, load, **more)
         finally:
             aside.stop()
         run = only_run(Path(folder))
@@ -178,11 +178,11 @@ def _reported(out: str, rows: Path, rss: float) -> Result:
 
 
 def _run(command: list[str], load: Load, **env: str) -> tuple[str, float]:
-    out, rss, _ = _run_watched(command, load, **env)
+    out, rss, _ = run_watched(command, load, **env)
     return out, rss
 
 
-def _run_watched(command: list[str], load: Load, **env: str) -> tuple[str, float, CpuWatch]:
+def run_watched(command: list[str], load: Load, **env: str) -> tuple[str, float, CpuWatch]:
     """Run on the client's core: (standard output, peak RSS in MB, CPU samples). BenchError if it fails."""
     core = cores()[1]
     paths = (env.get("PYTHONPATH"), str(ROOT), os.environ.get("PYTHONPATH"))

@@ -18,6 +18,7 @@ import gevent
 from gevent.event import Event
 
 from loadgen.record import RequestRecord
+from loadgen.stream.reader import Reader
 from loadgen.users.clientpool import ClientPool
 from loadgen.users.crew import Batch, Crew, Job
 from loadgen.users.duetimer import DueTimer
@@ -98,6 +99,7 @@ class Dispatcher(Crew):
                 job = batch.jobs[0]
                 if job.due_ns is not None:
                     due_ns = batch.start_mono_ns + job.due_ns
+                    self._expect(due_ns)
                     timer.wait_until(due_ns)
                     if batch.halted:
                         return
@@ -114,7 +116,12 @@ class Dispatcher(Crew):
                 if batch.launch():
                     self._launch(job, pool)
         finally:
+            self._expect(0)
             timer.close()
+
+    def _expect(self, due_ns: int) -> None:
+        """Tell the reader, which has time: it stands back for a moment when a request is due."""
+        Reader.get().next_send_ns = due_ns
 
     def _launch(self, job: Job, pool: ClientPool) -> None:
         def ended(greenlet: gevent.Greenlet) -> None:  # also of one that was killed before it began
