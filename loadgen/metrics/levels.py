@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.metrics.columns import Bools, Columns
+from loadgen.metrics.columns import Bools, Columns, Ints
 from loadgen.metrics.e2e import E2E
 from loadgen.metrics.percentiles import describe
 from loadgen.metrics.tpot import TPOT
@@ -71,7 +71,7 @@ def levels(columns: Columns, rows: Bools, stretches: Sequence[Stretch]) -> list[
     """Fewest users first: {"users_min", "users_max", "users": their mean over time, "seconds", "requests",
     "failed", "ttft_ms", "tpot_ms", "e2e_ms": as in the summary, "throughput_tokens_per_s", "requests_per_s",
     "concurrency"}. `rows` are the requests of the turns that count."""
-    return [_level(columns, rows, some) for some in _grouped(stretches)]
+    return [_level(columns, rows, some) for some in grouped(stretches)]
 
 
 def find_knee(found: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -82,7 +82,8 @@ def find_knee(found: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     return {"users": at.load, "below": at.below, "throughput_tokens_per_s": at.throughput}
 
 
-def _grouped(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
+def grouped(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
+    """The stretches of each level, fewest users first."""
     numbers = sorted({s.users for s in stretches})
     if not numbers:
         return []
@@ -94,17 +95,25 @@ def _grouped(stretches: Sequence[Stretch]) -> list[list[Stretch]]:
     return [groups[key] for key in sorted(groups)]
 
 
+def sent_in(columns: Columns, stretch: Stretch) -> Ints:
+    """The rows of the requests that were sent in it."""
+    picked = columns.of_turn(stretch.turn)
+    sent_ns = columns.whole["sent_ns"][picked]
+    return picked[(sent_ns >= stretch.start_ns) & (sent_ns < stretch.end_ns)]
+
+
 def _level(columns: Columns, rows: Bools, stretches: Sequence[Stretch]) -> dict[str, Any]:
     mine = np.zeros(len(columns), dtype=np.bool_)
     parts = []
     for s in stretches:
+        mine[sent_in(columns, s)] = True
         picked = columns.of_turn(s.turn)
         picked = picked[rows[picked]]
         sent_ns = columns.whole["sent_ns"][picked]
         gone_ns = sent_ns + np.round(columns.gone_ms(picked) * 1e6).astype(np.int64)
-        mine[picked[(sent_ns >= s.start_ns) & (sent_ns < s.end_ns)]] = True
         near = picked[(sent_ns < s.end_ns) & (gone_ns >= s.start_ns)]
         parts.append(measure(columns, near, Turn(s.turn, 0, s.start_ns, s.end_ns, s.seconds)))
+    mine &= rows
     sums = total(parts).figures()
     outcome = columns.word["outcome"]
     ok = mine & (outcome == OK)

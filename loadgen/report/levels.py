@@ -11,6 +11,7 @@ from rich.text import Text
 
 from loadgen.report.plain import clean, number
 
+SLO = {"met": "met", "not met": "NOT met"}
 HEADINGS = ("users", "for", "requests", "TTFT p50", "p95", "TPOT p50", "tok/s", "in flight")
 
 
@@ -27,7 +28,9 @@ def level_table(name: str, figures: Mapping[str, Any]) -> Table:
         box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0)
     )
     failures = any(level["failed"] for level in figures["levels"])
-    for heading in (*HEADINGS, *(("failed",) if failures else ())):
+    judged = any("slo" in level for level in figures["levels"])
+    more = (*(("failed",) if failures else ()), *(("SLO",) if judged else ()))
+    for heading in (*HEADINGS, *more):
         table.add_column(heading, justify="right")
     knee = figures.get("knee", {}).get("users")
     for level in figures["levels"]:
@@ -42,6 +45,7 @@ def level_table(name: str, figures: Mapping[str, Any]) -> Table:
             number(level["throughput_tokens_per_s"]),
             number(level["concurrency"]),
             *((f"{level['failed']:,}",) if failures else ()),
+            *((SLO.get(level.get("slo"), "?"),) if judged else ()),
         )
         table.add_row(*map(Text, cells))
     return table
@@ -62,6 +66,18 @@ def knee_text(figures: Mapping[str, Any]) -> str | None:
         f"the knee (*) is at {knee['users']:,} users: more of them bring less than 5 % more throughput than "
         f"its {number(knee['throughput_tokens_per_s'])} tokens/s"
     )
+
+
+def slo_text(figures: Mapping[str, Any]) -> str | None:
+    """Up to how many users the run's SLO was kept; None without one."""
+    found = figures.get("within_slo")
+    if not found:
+        return None
+    slo, users, broken = clean(found["slo"], 120), found["users"], found["broken"]
+    if users is None and broken is None:
+        return f"SLO {slo}: not decidable at any number of users, levels of more requests may tell"
+    kept = f"kept up to {users:,} users" if users is not None else "kept at no number of users"
+    return f"SLO {slo}: {kept}" + (f", not kept at {broken:,}" if broken is not None else "")
 
 
 def _of(stats: Mapping[str, Any], part: str) -> str:

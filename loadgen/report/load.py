@@ -52,7 +52,7 @@ class RunData:
         engines = {}
         for name, engine in self.engines.items():
             columns = engine.columns.picked(engine.columns.word["traffic_class"] == traffic_class)
-            engines[name] = EngineData(columns, engine.turns, engine.examples)
+            engines[name] = EngineData(columns, engine.turns, engine.examples, stretches=engine.stretches)
         return replace(self, scenario=f"{self.scenario}: {traffic_class}", engines=engines)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from loadgen.metrics.energy import LEAST_BEATS
 from loadgen.metrics.percentiles import ROUGH_BELOW
-from loadgen.report.levels import knee_text
+from loadgen.report.levels import knee_text, slo_text
 from loadgen.report.plain import clean, number, percent, plural
 from loadgen.report.summary import RunSummary
 from loadgen.store.manifest import FAILED, INTERRUPTED
@@ -57,8 +57,7 @@ def _engine(figures: dict[str, Any], examples: dict[str, str], found: set[str]) 
         out.append(f"{plural(window['turns_incomplete'], 'turn')} not complete, left out with {left_out}")
     if figures.get("levels"):
         out.append("the number of users varied: figures of all requests mix loads, those by users do not")
-    if knee := knee_text(figures):
-        out.append(knee)
+    out += [said for said in (knee_text(figures), slo_text(figures)) if said]
     for kind, n in counts["failed_by_kind"].items():
         example = f', such as: "{clean(examples[kind])}"' if kind in examples else ""
         out.append(f"{n:,} failed with {clean(kind)}{example}")

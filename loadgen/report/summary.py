@@ -11,7 +11,8 @@ Where an engine has no complete turn they come from what there is, and its objec
 Where requests were of several traffic classes, `"classes"` has the same figures of each: its `window` is that
 of its own requests in the whole time of the turns, so that the throughputs of all classes add up.
 Where the number of users varied, `"levels"` has figures for each (loadgen.metrics.levels), and `"knee"` the
-users beyond which throughput hardly rises, if that was seen; the other figures mix all of them.
+users beyond which throughput hardly rises, if that was seen; the other figures mix all of them. With an SLO
+each level says whether it is met, and `"within_slo"` up to how many users.
 `"simulated": true` marks a simulated engine, `"interrupted": true` a run that has no end.
 """
 
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loadgen.config import ConfigError
 from loadgen.metrics import METRICS
 from loadgen.metrics.columns import Bools, Columns
 from loadgen.metrics.counts import count
@@ -79,20 +81,41 @@ def summarise_data(data: RunData) -> RunSummary:
     manifest = data.manifest
     infos = manifest.engines if manifest else []
     simulated = {str(i.get("name")) for i in infos if i.get("simulated") is True}
+    engines = {
+        name: summarise_engine(engine, simulated=name in simulated, state=data.state)
+        for name, engine in data.engines.items()
+    }
+    for name, figures in engines.items():
+        _judge_levels(data.engines[name], figures, manifest.settings.get("slo") if manifest else None)
     return RunSummary(
         name=data.name,
         scenario=data.scenario,
         state=data.state,
-        engines={
-            name: summarise_engine(engine, simulated=name in simulated, state=data.state)
-            for name, engine in data.engines.items()
-        },
+        engines=engines,
         settings=manifest.settings if manifest else {},
         infos=infos,
         notes=manifest.notes if manifest else [],
         warnings=data.warnings,
         examples={name: engine.examples for name, engine in data.engines.items()},
     )
+
+
+def _judge_levels(engine: EngineData, figures: dict[str, Any], slo: Any) -> None:
+    """Where users varied and the run has an SLO: which levels keep it."""
+    if not figures.get("levels") or not isinstance(slo, str):
+        return
+    from loadgen.slo.levels import edge, judge_levels  # it looks at runs
+    from loadgen.slo.objectives import parse_slo
+
+    try:
+        asked = parse_slo([slo])
+    except ConfigError:  # of another version's manifest
+        return
+    turns = {t.turn for t in engine.turns if t.complete} or {t.turn for t in engine.turns}
+    stretches = [s for s in engine.stretches if s.turn in turns]
+    for level, answer in zip(figures["levels"], judge_levels(asked, engine, stretches), strict=True):
+        level["slo"] = answer
+    figures["within_slo"] = {"slo": slo, **edge(figures["levels"])}
 
 
 def summarise(target: RunDir | Suite) -> list[RunSummary]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 
 from tests.e2e.conftest import engine_flags
 from tests.e2e.test_locust_web import Web
-from tests.support.locust_run import LocustRun, run_locust
+from tests.support.locust_run import LocustRun, run_loadgen, run_locust, start_locust
 
 FEW = ("--turn-requests", "8", "--output-tokens", "8", "--cooldown", "0", "--warmup-requests", "1")
 
@@ -145,3 +146,23 @@ def test_mistakes_are_told_before_anything_is_sent(runs, both):
         assert words in run.err
         assert "Traceback" not in run.err
     assert not runs.exists()
+
+
+def test_a_shape_that_is_stopped_leaves_figures_of_what_there_is(runs, sim):
+    one = sim("vllm", speed=20)
+    run = start_locust(
+        runs, "--headless", *engine_flags(a=one), *FEW, "--shape", "steps:1,3@3s,", scenario="ramp"
+    )
+    assert run.wait().code == 2
+    flags = (*engine_flags(a=one), *FEW, "--shape", "2@2s,3@1h", "--slo", "ttft_p95<10s")
+    run = start_locust(runs, "--headless", *flags, scenario="ramp")
+    run.wait_for(lambda r: any(e["kind"] == "users" and e["users"] == 3 and e["settled"] for e in r.events))
+    run.wait_for(lambda r: len(r.measured()) > 60)
+    run.send(signal.SIGINT)
+    run.wait()
+    assert run.manifest["state"] == "interrupted"
+    assert run.turns() == [("a", False)]
+    figures = json.loads(run_loadgen(runs, "summary", "--json", "--runs-dir", str(runs)).out)["ramp"]["a"]
+    assert figures["incomplete"]
+    assert [level["users"] for level in figures["levels"]] == [2, 3]
+    assert figures["within_slo"]["broken"] is None

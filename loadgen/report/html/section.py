@@ -16,7 +16,7 @@ from loadgen.report.html.objectives import objectives_of
 from loadgen.report.html.tables import comparison_table, cost_table, failures_table, figures_table
 from loadgen.report.html.timechart import time_chart
 from loadgen.report.html.words import duration, engine_mark, gpu_mark, moment, scenario_title
-from loadgen.report.levels import knee_text
+from loadgen.report.levels import knee_text, slo_text
 from loadgen.report.notes import notes
 from loadgen.report.offered import load_words
 from loadgen.report.summary import classes
@@ -131,7 +131,8 @@ def _levels(digest: Digest, colours: Mapping[str, int], identity: str) -> Html |
     found = [
         tag("li", engine_mark(name, colours), f": {said}")
         for name, figures in digest.summary.engines.items()
-        if (said := knee_text(figures))
+        for said in (knee_text(figures), slo_text(figures))
+        if said
     ]
     return join(
         tag("h3", "By number of users"),

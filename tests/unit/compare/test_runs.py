@@ -10,7 +10,7 @@ import pytest
 from loadgen.compare.result import BLOCKS, BY_PROMPT, UNPAIRED, RunComparison
 from loadgen.compare.runs import compare_run, compare_runs, compare_target
 from loadgen.store import RunDir, StoreError, Suite
-from tests.unit.metrics.rows import row
+from tests.unit.metrics.rows import T0, row
 from tests.unit.report.made import make_run
 
 REQUESTS = 4
@@ -39,7 +39,6 @@ def made(path: Path, engines: dict[str, float], *, blocks: int = 6, **more: Any)
 
 def write_turns(run: RunDir, turns: Iterable[tuple[str, int, int, float, float]]) -> None:
     from loadgen.store import EventsWriter
-    from tests.unit.metrics.rows import T0
 
     run.events_path.unlink()
     events = EventsWriter(run.events_path)
@@ -246,3 +245,17 @@ def test_the_json(tmp_path: Path) -> None:
     assert set(data["validity"]) == {"level", "findings"}
     assert data["rows"][0]["figure"] == "ttft_ms"
     assert data["rows"][0]["better"] == "a"
+
+
+def test_where_users_varied_only_what_turns_have_is_compared(tmp_path: Path) -> None:
+    run = made(tmp_path, {"a": 1.0, "b": 1.5})
+    plain = {r.figure for r in compare_run(run).rows}
+    with open(run.events_path, "ab") as f:
+        for engine, turn in (("a", 0), ("b", 1)):
+            at = {"t_ns": T0 + turn * 10**10, "mono_ns": turn * 10**10, "turn": turn, "engine": engine}
+            f.write(json.dumps({"kind": "users", "users": 4, "settled": True, **at}).encode() + b"\n")
+    found = compare_run(run)
+    assert "ttft_ms" in plain
+    assert {r.figure for r in found.rows} == {"throughput_tokens_per_s", "requests_per_s"}
+    assert "times of requests are not compared" in found.cannot_exclude[0]
+    assert compare_runs(run, run).cannot_exclude.count(found.cannot_exclude[0]) == 1

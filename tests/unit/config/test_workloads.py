@@ -61,3 +61,41 @@ def test_what_does_not_go(values, said):
 def test_mistakes_name_their_setting():
     with pytest.raises(ConfigError, match="settings: mix: 'x' is not NAME=SHARE"):
         load_settings({"mix": "x"}, config_file=None, env={})
+
+
+@pytest.mark.parametrize(
+    ("values", "users", "blocks"),
+    [
+        ({"shape": "steps", "users": 12}, 12, 6),
+        ({"shape": "steps:2,40,4@5s", "users": 12}, 40, 6),
+        ({"shape": "knee:1-64@2s"}, 64, 6),
+        ({"shape": "hand", "users": 3}, 3, 1),
+        ({"shape": "hand", "users": 3, "residency": "parallel"}, 3, 1),
+        ({"shape": "own", "mix": "interactive=1,long=1"}, 16, 6),
+    ],
+)
+def test_with_a_shape_users_are_the_most_there_will_be(values, users, blocks):
+    s = Settings(**values)
+    assert (s.users, s.blocks) == (users, blocks)
+    again = Settings.model_validate(s.model_dump(mode="json"))  # as a worker gets them
+    assert again == s
+    assert again.course == s.course
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"shape": "waves"}, "is no shape"),
+        ({"shape": "steps", "users": 1, "prompt_tokens": "100,200"}, "don't go together"),
+        (
+            {"shape": "steps", "arrival": "poisson", "open_loop": {"rate": 2.0}},
+            "in an open loop there are none",
+        ),
+        ({"shape": "knee", "residency": "parallel"}, "one engine at a time"),
+        ({"shape": "hand", "residency": "exclusive"}, "not with exclusive residency"),
+        ({"shape": "steps", "level_s": 0.5}, "greater than or equal to 1"),
+    ],
+)
+def test_shapes_that_cannot_be(values, said):
+    with pytest.raises(ValidationError, match=said):
+        Settings(**values)

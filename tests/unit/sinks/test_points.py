@@ -179,11 +179,19 @@ def test_a_turn_is_one_point_that_gets_its_end(context: RunContext) -> None:
         ({"kind": "cooldown_start", "seconds": 5.0},
          'kind=cooldown,run=r1,scenario=concurrency title="cool-down",tags="cooldown"',
          ",end_ms=1796056867000"),
+        ({"kind": "level", "engine": "a", "turn": 1, "users": 8, "title": "8 users"},
+         'engine=a,kind=level,run=r1,scenario=concurrency title="8 users",tags="level,a",turn=1,users=8',
+         ""),
     ],
 )  # fmt: skip
 def test_other_events(context: RunContext, row: dict[str, Any], expected: str, end: str) -> None:
     line = f"run_event,{expected},start_ms={T0 // 10**6}{end} {T0}"
     assert CONVERTERS["events"]({"t_ns": T0, **row}, context) == [line]
+
+
+def test_how_many_users_there_are_is_in_the_windows(context: RunContext) -> None:
+    row = {"t_ns": T0, "kind": "users", "engine": "a", "turn": 1, "users": 8, "settled": True}
+    assert CONVERTERS["events"](row, context) == []
 
 
 def test_derived_points_are_taken_as_they_are(context: RunContext) -> None:

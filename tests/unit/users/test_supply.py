@@ -64,3 +64,22 @@ def test_an_engine_without_tokenizer_says_that_lengths_are_rough():
     supply.choose([lane(tokens=False)])
     assert "about as long as asked" in supply.caveat
     assert FakeEngine().counting == "tokenizer"
+
+
+def test_a_shape_has_a_pool_of_exact_prompts_that_come_again_with_new_salts():
+    supply = made(shape="steps", blocks=3, prompt_tokens=60)
+    assert len(supply.block(0)) == 8
+    first = list(islice(supply.endless(0), 20))
+    assert first == list(islice(supply.endless(0), 20))
+    texts = {p.text for p in [*first, *islice(supply.endless(1), 20), *supply.block(0)]}
+    assert len({t.partition(" ")[0] for t in texts}) == 48
+    assert {lane().count(p) for p in first} == {60}  # salts are as long as each other
+    assert not {p.pair for p in first} & {p.pair for p in islice(supply.endless(1), 20)}
+    assert "used again and again" in supply.caveat
+
+
+def test_a_shape_without_salt_sends_a_file_as_it_is(tmp_path):
+    file = tmp_path / "p.jsonl"
+    file.write_text('{"prompt": "one"}\n{"prompt": "two"}\n')
+    supply = made(shape="steps", prompt_file=file, salt="off", turn_requests=2)
+    assert [p.text for p in islice(supply.endless(0), 3)] == ["one", "two", "one"]
