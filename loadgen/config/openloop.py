@@ -19,13 +19,13 @@ class OpenLoopSpec(Model):
     without requests of more than `longest` tokens, prompt and answer together.
     """
 
-    rate: float | None = Field(default=None, gt=0, le=100_000)
-    turn_s: Seconds | None = Field(default=None, gt=0)
+    rate: float | None = Field(default=None, ge=1e-6, le=100_000)
+    turn_s: Seconds | None = Field(default=None, ge=0.001)
     burstiness: float = Field(default=1.0, ge=0.01, le=100)
     max_in_flight: Count = 1000
     trace: Path | None = None
     trace_start_s: float = Field(default=0.0, ge=0, le=1e9)
-    speed_up: float = Field(default=1.0, gt=0, le=1e6)
+    speed_up: float = Field(default=1.0, ge=1e-6, le=1e6)
     longest: int | None = Field(default=None, ge=2, le=20_000_000)
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from loadgen.config.engine import EngineSpec
 from loadgen.config.influxdb import InfluxdbSpec
 from loadgen.config.openloop import OpenLoopSpec
 from loadgen.config.telemetry import TelemetrySpec
-from loadgen.workload.arrivals import PROCESSES, TRACE
+from loadgen.workload.arrivals import GAMMA, PROCESSES, TRACE
 from loadgen.workload.classes import MOST, TrafficClass, parse_mix
 from loadgen.workload.shapes import HAND, KNEE, Shape, parse_shape
 
@@ -155,6 +155,11 @@ class Settings(Model):
                 raise ValueError(f"{what} are of users who wait for their answers: take an arrival of burst")
             if self.mix is not None and spec.trace is not None:
                 raise ValueError("a trace has lengths of its own: leave mix away")
+            if spec.burstiness != 1 and self.arrival != GAMMA:
+                raise ValueError(
+                    f"open_loop.burstiness: {self.arrival} arrivals have none of their own to set: take an "
+                    "arrival of gamma, or leave it away"
+                )
             object.__setattr__(self, "users", 1)  # nobody's: requests come whether others have ended or not
         return self
 

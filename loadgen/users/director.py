@@ -232,6 +232,7 @@ class Director:
         first_time = lane.info is None
         lane.info = preflight.check(lane.engine, self.run.settings)
         if first_time:
+            self.supply.check_trace(lane)
             self.supply.check_fit(lane)
         if self.rounds_done == 0:
             self.supply.choose([lane])

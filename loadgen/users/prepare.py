@@ -55,6 +55,8 @@ def prepare(settings: Settings, make: MakeEngine = make_engine) -> tuple[Setting
     if not lanes:
         raise ConfigError(NOBODY.format(urls=" or ".join(e.url for e in settings.engines)))
     if settings.residency != "exclusive":
+        for lane in lanes:
+            supply.check_trace(lane)
         supply.choose(lanes)
         for lane in lanes:
             supply.check_fit(lane)

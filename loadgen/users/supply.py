@@ -50,7 +50,11 @@ class PromptSupply:
             return
         for lane in lanes:
             maker = PromptMaker(
-                lane.count, self._settings.prompt_tokens, seed=self._settings.seed, run_salt=self._run_salt
+                lane.count,
+                self._settings.prompt_tokens,
+                seed=self._settings.seed,
+                run_salt=self._run_salt,
+                lengthen=self._settings.open_loop.trace is not None,
             )
             self._first = maker.make(0, self._wanted(0)[0].prompt_tokens)
             if maker.exact:
@@ -81,6 +85,11 @@ class PromptSupply:
                 f"the run's {len(self._blocks[0])} prompts are used again and again, each time with another "
                 "salt before them: no cache knows them, and their lengths vary by the few tokens of the salt"
             )
+        if self._maker.exact and self._maker.lengthened:
+            return (
+                f"{self._maker.lengthened} of {sum(map(len, self._blocks))} prompts of the trace are shorter "
+                f"than the chat template and the salt alone, and were sent with {self._maker.least} tokens"
+            )
         if self._maker.exact:
             return None
         s = self._settings
@@ -100,7 +109,6 @@ class PromptSupply:
         (Prompts that are made have the asked length, which preflight looks at.) The longest text of those
         that will be sent stands for all; where nothing counts tokens, the server will tell.
         """
-        self._check_trace(lane)
         if self._file is None or lane.info is None or lane.info.context is None:
             return
         blocks = 1 if self._settings.shape else self._settings.blocks
@@ -115,7 +123,8 @@ class PromptSupply:
                 "leave it out, or start the server with a longer context"
             )
 
-    def _check_trace(self, lane: Lane) -> None:
+    def check_trace(self, lane: Lane) -> None:
+        """Raises PromptError if the trace asks for more than the engine's context, before any is made."""
         longest = self.schedule.longest if self.schedule is not None else None
         context = lane.info.context if lane.info is not None else None
         if longest is None or context is None or self._file is not None:
@@ -148,6 +157,8 @@ class PromptSupply:
                 progress(pair, blocks * len(plan))
         if self._maker is not None:
             self.facts["count_calls"] = self._maker.counts
+            if self._maker.lengthened:
+                self.facts["trace_lengthened"] = self._maker.lengthened
 
     def block(self, number: int) -> list[Prompt]:
         return self._blocks[number]

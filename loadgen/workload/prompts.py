@@ -57,8 +57,12 @@ class PromptMaker:
     `counts` is the number of calls so far.
     """
 
-    def __init__(self, count: Count, target: int, *, seed: int | str, run_salt: str) -> None:
+    def __init__(
+        self, count: Count, target: int, *, seed: int | str, run_salt: str, lengthen: bool = False
+    ) -> None:
         self.target = target
+        self.lengthen = lengthen
+        self.lengthened = 0
         self.least: int | None = None
         self.exact: bool | None = None
         self.counts = 0
@@ -72,7 +76,8 @@ class PromptMaker:
     def make(self, pair: int, target: int | None = None) -> Prompt:
         """The prompt number `pair`, of another length than the maker's if one is given.
 
-        Raises PromptError when `target` is below the template's own length.
+        Raises PromptError when `target` is below the template's own length, or makes the shortest prompt
+        that can be had and counts it, with `lengthen`.
         """
         target = self.target if target is None else target
         source = itertools.chain(_OPENING, words(f"{self._seed}/{pair}"))
@@ -83,10 +88,13 @@ class PromptMaker:
         if self.least is None:
             return Prompt(pair, _take(salt, source, self._room(target - self._template)))
         if target < self.least:
-            raise PromptError(
-                f"prompts of {target} tokens are not possible here: the chat template and the salt "
-                f"alone take {self.least}, so ask for --prompt-tokens {self.least} or more"
-            )
+            if not self.lengthen:
+                raise PromptError(
+                    f"prompts of {target} tokens are not possible here: the chat template and the salt "
+                    f"alone take {self.least}, so ask for {self.least} or more (--prompt-tokens, --mix)"
+                )
+            target = self.least
+            self.lengthened += 1
         return self._fit(Prompt(pair, salt), source, target)
 
     def calibrate(self, count: Count) -> None:

@@ -51,6 +51,14 @@ def test_a_turn_of_conversations_has_whole_ones():
         ({"mix": "long=1", "exchanges": 2}, "a mix and conversations don't go together"),
         ({"prompt_file": "f", "mix": "long=1"}, "prompts of a file and a mix don't go together"),
         ({"exchanges": 2, "api": "completions"}, "conversations need the chat endpoint"),
+        ({"arrival": "poisson", "open_loop": {"rate": 1e-320}}, "greater than or equal to 0.000001"),
+        (
+            {"arrival": "poisson", "open_loop": {"rate": 1, "turn_s": 1e-300}},
+            "greater than or equal to 0.001",
+        ),
+        ({"open_loop": {"trace": "t", "speed_up": 1e-300}}, "greater than or equal to 0.000001"),
+        ({"arrival": "poisson", "open_loop": {"rate": 1, "burstiness": 3}}, "take an arrival of gamma"),
+        ({"open_loop": {"trace": "t", "burstiness": 3}}, "take an arrival of gamma"),
     ],
 )
 def test_what_does_not_go(values, said):

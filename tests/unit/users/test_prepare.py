@@ -46,7 +46,7 @@ def test_a_key_that_is_not_set_is_said_first(monkeypatch):
 
 
 def test_a_prompt_that_cannot_be_is_said_before_any_load():
-    with pytest.raises(PromptError, match="ask for --prompt-tokens 22 or more"):
+    with pytest.raises(PromptError, match="ask for 22 or more"):
         prepare(settings("a", prompt_tokens=21), maker())
 
 

@@ -3,8 +3,11 @@
 from collections import Counter
 from itertools import islice
 
+import pytest
+
 from loadgen.config import Settings
 from loadgen.users.supply import PromptSupply
+from loadgen.workload.prompts import PromptError
 from tests.unit.users.fakes import FakeEngine, lane
 
 
@@ -83,3 +86,28 @@ def test_a_shape_without_salt_sends_a_file_as_it_is(tmp_path):
     file.write_text('{"prompt": "one"}\n{"prompt": "two"}\n')
     supply = made(shape="steps", prompt_file=file, salt="off", turn_requests=2)
     assert [p.text for p in islice(supply.endless(0), 3)] == ["one", "two", "one"]
+
+
+def trace(tmp_path, *lengths):
+    path = tmp_path / "trace.jsonl"
+    rows = [
+        f'{{"timestamp": {n * 100}, "input_length": {length}, "output_length": 10}}'
+        for n, length in enumerate(lengths)
+    ]
+    path.write_text("\n".join(rows))
+    return {"trace": path}
+
+
+def test_prompts_of_a_trace_that_are_shorter_than_the_template_are_sent_as_short_as_can_be(tmp_path):
+    supply = made(open_loop=trace(tmp_path, 1, 200, 2), turn_requests=3, blocks=1)
+    assert [p.tokens for p in supply.block(0)][1] == 200
+    assert supply.facts["trace_lengthened"] == 2
+    assert supply.caveat.startswith("2 of 3 prompts of the trace are shorter")
+
+
+def test_a_trace_that_does_not_fit_the_context_is_refused_before_a_prompt_is_made(tmp_path):
+    supply = PromptSupply(Settings(open_loop=trace(tmp_path, 5_000_000)), "salt")
+    one = lane()
+    one.info = one.engine.identify()
+    with pytest.raises(PromptError, match="5000000 prompt and 10 output tokens"):
+        supply.check_trace(one)

@@ -66,9 +66,17 @@ def test_a_target_below_the_template_names_the_least_possible_length():
     maker = PromptMaker(pieces, 20, seed=1, run_salt="r")
     with pytest.raises(PromptError, match="20 tokens are not possible") as e:
         maker.make(0)
-    least = int(re.search(r"ask for --prompt-tokens (\d+)", str(e.value)).group(1))
+    least = int(re.search(r"ask for (\d+) or more", str(e.value)).group(1))
     assert least == maker.least > TEMPLATE
     assert "\n" not in str(e.value)
+
+
+def test_a_target_below_the_template_may_be_lengthened_to_the_least():
+    maker = PromptMaker(pieces, 50, seed=1, run_salt="r", lengthen=True)
+    assert [maker.make(pair, target).tokens for pair, target in enumerate((3, 60, 20))][1] == 60
+    assert maker.lengthened == 2
+    assert maker.least is not None
+    assert abs(maker.make(3, 1).tokens - maker.least) <= 2  # salts differ by a token or two
 
 
 def test_without_a_tokenizer_the_length_is_approximate_and_says_so():
