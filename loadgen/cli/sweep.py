@@ -24,6 +24,7 @@ from loadgen.store import StoreError, Suite
 from loadgen.sweep.arguments import (
     add_sweep_flags,
     parse_margin,
+    parse_rates,
     parse_users,
     positive,
     refuse_others,
@@ -31,7 +32,7 @@ from loadgen.sweep.arguments import (
 )
 from loadgen.sweep.conduct import Conductor
 from loadgen.sweep.find import find_sweep, sweep_lock
-from loadgen.sweep.names import step_scenario
+from loadgen.sweep.names import RATE, USERS, load_words, step_scenario
 from loadgen.sweep.plan import Plan, Step, doubling
 from loadgen.sweep.record import COMPLETE, FAILED, StepRecord, Sweep
 from loadgen.sweep.slo import judge_of, least_requests
@@ -39,7 +40,8 @@ from loadgen.sweep.terminal import duration, print_sweep, step_lines
 from loadgen.users.hooks import QUIET_ENV
 from loadgen.users.options import SCENARIO_ENV, add_options, config_path, effective_defaults, settings_from
 from loadgen.users.run import SUITE_ENV
-from loadgen.workload.scenarios import CONCURRENCY, SCENARIOS, Scenario
+from loadgen.workload.arrivals import PROCESSES
+from loadgen.workload.scenarios import CONCURRENCY, OPEN_LOOP, SCENARIOS, Scenario
 
 PASS_ON = True
 BLOCKS = 2
@@ -47,6 +49,7 @@ TURN_REQUESTS = 8
 REQUESTS_PER_USER = 4
 FIRST, LAST = 1, 256
 SLO_REFINE = 2
+TURN_SECONDS = 30.0
 
 DESCRIPTION = """\
 How much can each engine take? Users are raised step by step until an engine's
@@ -59,6 +62,7 @@ examples:
   loadgen sweep                           1, 2, 4, ... 256 users
   loadgen sweep --to 64 --slo 'ttft_p95<500ms'
   loadgen sweep --users 1,8,16,24,32 --all --blocks 6
+  loadgen sweep --rates 1,2,4,8,16        requests a second, in an open loop
   loadgen sweep --resume                  go on with the latest one
   loadgen sweep --show latest --json
 
@@ -77,7 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--duration", metavar="TIME", help="limit of each step, as 90s, 20m or 1h30m")
     parser.add_argument("--config", metavar="FILE", help="the same as --loadgen-config")
     named = next((a for flag, a in zip(sys.argv, sys.argv[1:], strict=False) if flag == "--workload"), "")
-    add_options(parser, effective_defaults(_scenario(named), config_path(for_locust(sys.argv))))
+    rates = any(a.partition("=")[0] == "--rates" for a in sys.argv)
+    add_options(parser, effective_defaults(_scenario(named, rates), config_path(for_locust(sys.argv))))
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -102,15 +107,16 @@ def execute(args: argparse.Namespace) -> int:
         return exitcodes.FAILED
 
 
-def _scenario(workload: str) -> Scenario:
-    return replace(SCENARIOS.get(workload, CONCURRENCY), blocks=BLOCKS, turn_requests=TURN_REQUESTS)
+def _scenario(workload: str, rates: bool) -> Scenario:
+    scenario = SCENARIOS.get(workload, OPEN_LOOP if rates else CONCURRENCY)
+    return replace(scenario, blocks=BLOCKS, turn_requests=TURN_REQUESTS)
 
 
 def _own(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """The sweep's own flags, with those that it gives each step itself; and the rest, for the runs."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     add_sweep_flags(parser)
-    for flag in ("--blocks", "--turn-requests", "--runs-dir"):
+    for flag in ("--blocks", "--turn-requests", "--turn-seconds", "--runs-dir"):
         parser.add_argument(flag)
     parser.add_argument("--engine", action="append")
     own, rest = parser.parse_known_args(argv)
@@ -119,10 +125,11 @@ def _own(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
     """The sweep that the flags ask for. Raises ConfigError."""
-    workload = args.workload or CONCURRENCY.name
+    rates = args.rates is not None
+    workload = args.workload or (OPEN_LOOP if rates else CONCURRENCY).name
     locustfile(workload)
     refuse_far_workers("a sweep", rest)
-    scenario = _scenario(workload)
+    scenario = _scenario(workload, rates)
     config = config_path(for_locust(args.argv))
     settings: Settings = settings_from(args, scenario, effective_defaults(scenario, config), config)
     if settings.shape:
@@ -132,6 +139,7 @@ def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
         )
     if args.duration is not None:
         seconds_of("--duration", args.duration)
+    _fit(args, settings, workload)
     if args.users and (args.first or args.last):
         raise ConfigError("--users names every step: leave --from and --to away")
     first = positive("--from", args.first if args.first is not None else FIRST)
@@ -148,18 +156,38 @@ def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
         name="",
         workload=workload,
         plan=Plan(
-            parse_users(args.users) if args.users else doubling(first, last),
+            _loads(args, first, last),
             margin=parse_margin(args.margin or "5%"),
             slo=slo is not None,
             refine=positive("--refine", refine, 0),
             stop=not args.all,
+            variable=RATE if rates else USERS,
         ),
         flags=rest,
         slo=list(args.slo or []),
         blocks=settings.blocks,
         requests_per_user=positive("--requests-per-user", per_user),
         turn_requests=turn_requests,
+        turn_seconds=(settings.open_loop.turn_s or TURN_SECONDS) if rates else 0.0,
     )
+
+
+def _fit(args: argparse.Namespace, settings: Settings, workload: str) -> None:
+    """Users are raised in a closed loop, rates in an open one. Raises ConfigError."""
+    if args.rates is None:
+        if settings.open:
+            raise ConfigError("an open loop has no users to raise: name the steps with --rates 1,2,4")
+        return
+    if args.users or args.first or args.last or args.requests_per_user:
+        raise ConfigError("--rates names every step, and an open loop has no users: leave their flags away")
+    if settings.arrival not in PROCESSES:
+        raise ConfigError(f"{workload} has no rate: add --arrival poisson, constant or gamma")
+
+
+def _loads(args: argparse.Namespace, first: int, last: int) -> tuple[float, ...]:
+    if args.rates is not None:
+        return parse_rates(args.rates)
+    return parse_users(args.users) if args.users else doubling(first, last)
 
 
 def _go(sweep: Sweep, suite: Suite, as_json: bool) -> int:
@@ -176,7 +204,7 @@ def _go(sweep: Sweep, suite: Suite, as_json: bool) -> int:
     judge = judge_of(parse_slo(sweep.slo)) if sweep.slo else None
     conductor = Conductor(sweep, suite, run_step, lambda: relay.interrupted, judge)
     conductor.before = lambda step: _before(conductor, step)
-    conductor.after = _after
+    conductor.after = lambda step, record: _after(sweep, step, record)
     state = conductor.go()
     if not sweep.steps and not suite.runs():
         shutil.rmtree(suite.path, ignore_errors=True)  # the child has said why
@@ -195,7 +223,8 @@ def step_command(sweep: Sweep, step: Step) -> list[str]:
     flags = [sweep.engines[name] for name in step.engines] or sweep.asked_engines
     return [
         *(sys.executable, "-m", "loadgen.cli", "run", sweep.workload, *sweep.flags),
-        *("--users", str(step.load), "--turn-requests", str(sweep.requests(step.load))),
+        *("--rate" if sweep.variable == RATE else "--users", f"{step.load:.10g}"),
+        *("--turn-requests", str(sweep.requests(step.load))),
         *("--blocks", str(sweep.blocks)),
         *(part for flag in flags for part in ("--engine", flag)),
     ]
@@ -209,19 +238,19 @@ def _before(conductor: Conductor, step: Step) -> None:
         parts.append(f"about {duration(seconds)}")
         left = pace.raising_s(sweep.plan, sweep.history())
         if left and left > 1.1 * seconds:
-            parts.append(f"at most {duration(left)} up to {plural(sweep.plan.loads[-1], 'user')}")
+            parts.append(f"at most {duration(left)} up to {load_words(sweep.plan.loads[-1], sweep.variable)}")
     who = f" ({', '.join(map(clean, step.engines))})" if step.engines else ""
     what = "between two steps: " if step.searching else ""
     number = len(sweep.steps) + 1
     print(
-        f"\n[step {number}] {what}{plural(step.load, 'user')}{who}: {', '.join(parts)}",
+        f"\n[step {number}] {what}{load_words(step.load, sweep.variable)}{who}: {', '.join(parts)}",
         file=sys.stderr,
         flush=True,
     )
 
 
-def _after(step: Step, record: StepRecord) -> None:
-    for line in step_lines(step.load, record.engines):
+def _after(sweep: Sweep, step: Step, record: StepRecord) -> None:
+    for line in step_lines(step.load, record.engines, sweep.variable):
         print(line, file=sys.stderr, flush=True)
 
 

@@ -19,6 +19,7 @@ def add_sweep_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the sweep")
     add = group.add_argument
     add("-u", "--users", metavar="LIST", help="the steps, as 1,2,4,8,16")
+    add("--rates", metavar="LIST", help="or: requests a second, as 1,2,4,8, in an open loop")
     add("--from", dest="first", type=int, metavar="N", help="or: from so many users (default 1)")
     add("--to", dest="last", type=int, metavar="N", help="doubled up to so many (default 256)")
     add(
@@ -44,8 +45,8 @@ def add_sweep_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--workload",
         metavar="NAME",
-        help="what is sent: single_user, long_prompt, concurrency (default), mixed, chat or a locustfile of "
-        "your own",
+        help="what is sent: single_user, long_prompt, concurrency (default), mixed, chat, open_loop (default "
+        "of rates) or a locustfile of your own",
     )
     add(
         "--resume",
@@ -67,6 +68,22 @@ def parse_users(text: str) -> tuple[int, ...]:
     if not loads or not 1 <= loads[0] <= loads[-1] <= LARGEST:
         shown = clean(text, 60)
         raise ConfigError(f"--users {shown!r} is no list of steps: write it as 1,2,4,8,16, up to {LARGEST:,}")
+    return loads
+
+
+def parse_rates(text: str) -> tuple[float, ...]:
+    """`0.5,1,2`, in any order. Raises ConfigError.
+
+    >>> parse_rates("4,0.5,4")
+    (0.5, 4.0)
+    """
+    try:
+        loads = tuple(sorted({float(part) for part in text.split(",") if part.strip()}))
+    except ValueError:
+        loads = ()
+    if not loads or not all(0 < load <= LARGEST for load in loads):
+        shown = clean(text, 60)
+        raise ConfigError(f"--rates {shown!r} is no list of rates: write it as 1,2,4,8, up to {LARGEST:,}")
     return loads
 
 

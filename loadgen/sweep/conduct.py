@@ -99,7 +99,7 @@ class Conductor:
         code = self.run_step(step)
         new = [run for run in self.suite.runs() if run.name not in there]
         if not new:
-            self.failure = f"the step of {step.load} could not be run (exit code {code})"
+            self.failure = f"the step of {step.load:.10g} could not be run (exit code {code})"
             return None
         run = new[-1]
         manifest = run.manifest()

@@ -32,11 +32,11 @@ def flat(points: Sequence[Point], margin: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """`load` is the lowest measured load whose throughput is within the margin of the best; more users than
-    that mostly wait. `below` is the measured load beneath, which was not; None if there is none."""
+    """`load` is the lowest measured load whose throughput is within the margin of the best; what is beyond
+    that mostly waits. `below` is the measured load beneath, which was not; None if there is none."""
 
-    load: int
-    below: int | None
+    load: float
+    below: float | None
     throughput: float
 
 
@@ -55,8 +55,8 @@ class Edge:
     """`within` is the highest load that meets the SLO beneath the lowest that does not, `broken`. None where
     no load was found to be so."""
 
-    within: int | None
-    broken: int | None
+    within: float | None
+    broken: float | None
 
 
 def slo_edge(points: Sequence[Point]) -> Edge:

@@ -22,11 +22,11 @@ class Pace:
     seconds of the last step that were not measured."""
 
     turns: int
-    requests: Callable[[int], int]
-    rates: Mapping[str, Mapping[int, float]]
+    requests: Callable[[float], int]
+    rates: Mapping[str, Mapping[float, float]]
     other_s: float = 0.0
 
-    def step_s(self, load: int, engines: Sequence[str]) -> float | None:
+    def step_s(self, load: float, engines: Sequence[str]) -> float | None:
         """Seconds of a step; None while nothing is known of one of its engines."""
         total = self.other_s
         for name in engines:
@@ -51,7 +51,7 @@ class Pace:
         return total
 
 
-def expected_rate(rates: Mapping[int, float], load: int) -> float | None:
+def expected_rate(rates: Mapping[float, float], load: float) -> float | None:
     """Requests per second at a load, from those at lower ones (or else the nearest); None of nothing.
 
     >>> expected_rate({8: 1.0, 16: 1.5}, 32)

@@ -78,7 +78,7 @@ def engine_figures(figures: Mapping[str, Any], validity: Validity) -> dict[str, 
     }
 
 
-def point_of(load: int, figures: Mapping[str, Any]) -> Point:
+def point_of(load: float, figures: Mapping[str, Any]) -> Point:
     """What the planner needs of an engine's figures at a load."""
     requests, failed = figures["requests"], figures["failed"]
     return Point(

@@ -7,10 +7,11 @@ from typing import Any
 
 from loadgen.plain import clean, number
 from loadgen.sweep.curve import Edge, knee, slo_edge
+from loadgen.sweep.names import RATE, load_words, shown
 from loadgen.sweep.plan import Plan, Stop, stopped
 from loadgen.sweep.point import NOT_MET, UNDECIDED, Point
 
-Figures = Mapping[int, Mapping[str, Any]]  # an engine's figures by load
+Figures = Mapping[float, Mapping[str, Any]]  # an engine's figures by load
 
 
 def outcome(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
@@ -37,17 +38,17 @@ def sentences(name: str, plan: Plan, points: Sequence[Point], figures: Figures, 
     name = clean(name)
     if not any(p.usable for p in points):
         return [f"{name}: nothing can be said, no step gave figures that can be used{_reason(figures)}"]
-    out = [f"{name}: {_slo(points, figures, slo)}"] if plan.slo else []
+    out = [f"{name}: {_slo(plan, points, figures, slo)}"] if plan.slo else []
     return [*out, f"{name}: {_knee(plan, points, figures)}"]
 
 
-def _slo(points: Sequence[Point], figures: Figures, slo: str) -> str:
+def _slo(plan: Plan, points: Sequence[Point], figures: Figures, slo: str) -> str:
     edge = slo_edge(points)
     why = ""
     if edge.broken is not None:
         broken = figures[edge.broken]
         reasons = broken.get("slo_sentences") or []
-        why = f"{_users(edge.broken)} {'break' if edge.broken > 1 else 'breaks'} it"
+        why = f"{_load(plan, edge.broken)} {'break' if edge.broken > 1 else 'breaks'} it"
         if reasons and broken.get("slo") == NOT_MET:
             why += f" ({clean('; '.join(reasons), 200)})"
         elif broken["failed"]:
@@ -56,11 +57,11 @@ def _slo(points: Sequence[Point], figures: Figures, slo: str) -> str:
     open_ = sorted(p.load for p in points if _undecided_beyond(p, edge))
     if open_:
         example = clean("; ".join(figures[open_[0]].get("slo_sentences") or []), 200)
-        loads = f"{', '.join(f'{n:,}' for n in open_)} user{'' if open_ == [1] else 's'}"
+        loads = ", ".join([*map(shown, open_[:-1]), _load(plan, open_[-1])])
         parts.append(f"not decidable with {loads}{f' ({example})' if example else ''}")
     if edge.within is not None:
         rate = number(figures[edge.within]["throughput_tokens_per_s"])
-        found = f"the highest load within {slo} is {_users(edge.within)} ({rate} tok/s)"
+        found = f"the highest load within {slo} is {_load(plan, edge.within)} ({rate} tok/s)"
         return "; ".join([found, *(parts or ["more were not measured"])])
     return f"no load is known to be within {slo}: {'; '.join(parts)}"
 
@@ -77,18 +78,23 @@ def _undecided_beyond(point: Point, edge: Edge) -> bool:
 
 def _knee(plan: Plan, points: Sequence[Point], figures: Figures) -> str:
     best = max((p for p in points if p.usable), key=lambda p: p.throughput or 0.0)
-    most = f"{number(best.throughput)} tok/s at {_users(best.load)}"
+    most = f"{number(best.throughput)} tok/s at {_load(plan, best.load)}"
     if found := knee(points, plan.margin):
         share = f"{(plan.margin - 1) * 100:.3g} %"
-        where = f"knee at {_users(found.load)} ({number(found.throughput)} tok/s"
+        where = f"knee at {_load(plan, found.load)} ({number(found.throughput)} tok/s"
         where += ")" if found.load == best.load else f"; the most is {most})"
-        return f"{where}: more users give {share} more at most" + (
-            f", {found.below:,} give less" if found.below else ", fewer were not measured"
+        more, fewer = "more users give", "fewer"
+        if plan.variable == RATE:
+            more, fewer = "a higher rate gives", "lower ones"
+        return f"{where}: {more} {share} more at most" + (
+            f", {shown(found.below)} give less" if found.below else f", {fewer} were not measured"
         )
     why = stopped(plan, points)
     if why is Stop.FAILING:
         last = max(p.load for p in points if p.failing)
-        return f"no knee: requests fail at {_users(last)} ({_failed(figures[last])}); the most was {most}"
+        return (
+            f"no knee: requests fail at {_load(plan, last)} ({_failed(figures[last])}); the most was {most}"
+        )
     if why is Stop.UNBELIEVED:
         return f"no knee: two steps in a row cannot be believed{_reason(figures)}; the most was {most}"
     if why is Stop.SLO:
@@ -109,5 +115,5 @@ def _failed(figures: Mapping[str, Any]) -> str:
     return f"{figures['failed']:,} of {figures['requests']:,} requests failed: {kinds}"
 
 
-def _users(load: int) -> str:
-    return f"{load:,} user{'' if load == 1 else 's'}"
+def _load(plan: Plan, load: float) -> str:
+    return load_words(load, plan.variable)

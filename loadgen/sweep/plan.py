@@ -14,6 +14,7 @@ from enum import Enum
 from itertools import pairwise
 
 from loadgen.sweep.curve import flat, knee, slo_edge
+from loadgen.sweep.names import USERS
 from loadgen.sweep.point import NOT_MET, Point
 
 CLOSE_ENOUGH = 1.1  # an edge that is known to a tenth is not searched any further
@@ -33,19 +34,21 @@ class Stop(Enum):
 class Plan:
     """`loads` are the steps, rising. `margin` is the factor by which throughput must rise. `slo`: whether
     there is one. `refine` is the largest number of steps an engine's edge is searched with. `stop`: engines
-    drop out; False measures them at every load. Raises ValueError for loads that don't rise."""
+    drop out; False measures them at every load. `variable` is what the loads are: USERS, or a RATE. Raises
+    ValueError for loads that don't rise."""
 
-    loads: tuple[int, ...]
+    loads: tuple[float, ...]
     margin: float = 1.05
     slo: bool = False
     refine: int = 0
     stop: bool = True
+    variable: str = USERS
 
     def __post_init__(self) -> None:
-        if not self.loads or self.loads[0] < 1 or any(a >= b for a, b in pairwise(self.loads)):
-            raise ValueError(
-                "the loads of a sweep are whole numbers from 1 on, each higher than the one before"
-            )
+        if not self.loads or self.loads[0] <= 0 or any(a >= b for a, b in pairwise(self.loads)):
+            raise ValueError("the loads of a sweep are numbers above 0, each higher than the one before")
+        if self.variable == USERS and any(load != int(load) for load in self.loads):
+            raise ValueError("users are whole numbers from 1 on, each higher than the one before")
         if self.margin <= 1:
             raise ValueError("the margin of a sweep is a factor above 1")
 
@@ -54,7 +57,7 @@ class Plan:
 class Step:
     """One run: this load, on these engines. `searching`: it lies between two loads that were measured."""
 
-    load: int
+    load: float
     engines: tuple[str, ...]
     searching: bool = False
 
@@ -65,7 +68,7 @@ def doubling(first: int, last: int) -> tuple[int, ...]:
     >>> doubling(1, 20), doubling(6, 6)
     ((1, 2, 4, 8, 16, 20), (6,))
     """
-    loads = []
+    loads: list[int] = []
     while first < last:
         loads.append(first)
         first *= 2
@@ -96,23 +99,23 @@ def next_step(plan: Plan, history: Mapping[str, Sequence[Point]]) -> Step | None
     return _lowest(edges, searching=True) if edges else None
 
 
-def _lowest(loads: Mapping[str, int], *, searching: bool = False) -> Step:
+def _lowest(loads: Mapping[str, float], *, searching: bool = False) -> Step:
     load = min(loads.values())
     return Step(load, tuple(name for name, own in loads.items() if own == load), searching)
 
 
-def _next_raised(plan: Plan, points: Sequence[Point]) -> int:
+def _next_raised(plan: Plan, points: Sequence[Point]) -> float:
     measured = {p.load for p in points}
     return next(load for load in plan.loads if load not in measured)
 
 
-def _next_searched(plan: Plan, points: Sequence[Point]) -> int | None:
+def _next_searched(plan: Plan, points: Sequence[Point]) -> float | None:
     """Halfway between the two loads that bound the edge; None if it is near enough, or not to be had."""
     measured = {p.load for p in points}
     if len(measured - set(plan.loads)) >= plan.refine:
         return None
-    below: int | None
-    above: int | None
+    below: float | None
+    above: float | None
     if plan.slo:
         edge = slo_edge(points)
         below, above = edge.within, edge.broken
@@ -121,5 +124,5 @@ def _next_searched(plan: Plan, points: Sequence[Point]) -> int | None:
         below, above = (found.below, found.load) if found else (None, None)
     if below is None or above is None or above <= below * CLOSE_ENOUGH:
         return None
-    middle = (below + above) // 2
+    middle = (below + above) // 2 if plan.variable == USERS else float(f"{(below + above) / 2:.3g}")
     return None if middle in measured or middle == below else middle

@@ -11,11 +11,11 @@ UNDECIDED = "not decidable"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """`load` is the number of users; `throughput` tokens/s, None where no token came. `slo` is MET, NOT_MET
-    or UNDECIDED, None if no SLO was asked for. `believed`: the step's figures may be used for this engine.
-    `failing`: its requests fail at this load."""
+    """`load` is users, or a rate in requests/s; `throughput` tokens/s, None where no token came; `slo` MET,
+    NOT_MET or UNDECIDED, None if no SLO was asked for. `believed`: the step's figures may be used for this
+    engine. `failing`: its requests fail at this load."""
 
-    load: int
+    load: float
     throughput: float | None
     slo: str | None = None
     believed: bool = True

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from loadgen.plain import clean
 from loadgen.store.errors import StoreError
 from loadgen.store.manifest import write_atomically
 from loadgen.sweep.figures import point_of
+from loadgen.sweep.names import RATE, USERS
 from loadgen.sweep.outcome import outcome, sentences
 from loadgen.sweep.plan import Plan
 from loadgen.sweep.point import Point
@@ -32,7 +34,6 @@ from loadgen.sweep.shape import check_shape
 
 FILE = "sweep.json"
 FORMAT = 1
-USERS = "users"
 RUNNING, COMPLETE, INTERRUPTED, FAILED = "running", "complete", "interrupted", "failed"
 
 
@@ -40,7 +41,7 @@ RUNNING, COMPLETE, INTERRUPTED, FAILED = "running", "complete", "interrupted", "
 class StepRecord:
     """One step that was made. `run` is its directory's name within the suite, `seconds` what it took."""
 
-    load: int
+    load: float
     run: str
     engines: dict[str, dict[str, Any]]
     searching: bool = False
@@ -51,7 +52,7 @@ class StepRecord:
 class Sweep:
     """`flags` go to every run, `asked_engines` (of --engine) to the first; which engines there are, and their
     flags (NAME=KIND:URL) by name, it tells: `engines`. `requests_per_user` and `turn_requests` make the
-    length of a turn, see `requests`."""
+    length of a turn, see `requests`; of a sweep of rates `turn_seconds` and `turn_requests` do."""
 
     name: str
     workload: str
@@ -67,13 +68,18 @@ class Sweep:
     end_ns: int | None = None
     engines: dict[str, str] = field(default_factory=dict)
     steps: list[StepRecord] = field(default_factory=list)
-    variable: str = USERS
+    turn_seconds: float = 0.0
 
-    def requests(self, load: int) -> int:
+    @property
+    def variable(self) -> str:
+        return self.plan.variable
+
+    def requests(self, load: float) -> int:
         """Requests of one engine's turn at a load."""
-        return max(self.turn_requests, self.requests_per_user * load)
+        per_load = self.turn_seconds if self.variable == RATE else self.requests_per_user
+        return max(self.turn_requests, math.ceil(per_load * load))
 
-    def figures(self, engine: str) -> dict[int, dict[str, Any]]:
+    def figures(self, engine: str) -> dict[float, dict[str, Any]]:
         """An engine's figures by load; of a load that was measured twice, the later ones."""
         return {s.load: s.engines[engine] for s in self.steps if engine in s.engines}
 
@@ -112,6 +118,7 @@ class Sweep:
             "blocks": self.blocks,
             "requests_per_user": self.requests_per_user,
             "turn_requests": self.turn_requests,
+            **({"turn_seconds": self.turn_seconds} if self.variable == RATE else {}),
             "loads": list(self.plan.loads),
             "margin": self.plan.margin,
             "slo": self.slo,
@@ -160,7 +167,7 @@ class Sweep:
 
     @classmethod
     def _from(cls, data: Mapping[str, Any]) -> Sweep:
-        if data["format"] != FORMAT or data["variable"] != USERS:
+        if data["format"] != FORMAT or data["variable"] not in (USERS, RATE):
             raise ValueError(f"format {data['format']}, a sweep of {data['variable']}")
         check_shape(data)
         plan = Plan(
@@ -169,6 +176,7 @@ class Sweep:
             slo=bool(data["slo"]),
             refine=data["refine"],
             stop=data["stop"],
+            variable=data["variable"],
         )
         steps = [
             StepRecord(s["load"], s["run"], dict(s["engines"]), s["searching"], s["seconds"])
@@ -184,6 +192,7 @@ class Sweep:
             blocks=data["blocks"],
             requests_per_user=data["requests_per_user"],
             turn_requests=data["turn_requests"],
+            turn_seconds=data.get("turn_seconds", 0.0),
             state=data["state"],
             start_ns=data["start_ns"],
             end_ns=data["end_ns"],

@@ -66,6 +66,7 @@ class SweepShape(_Shape):
     blocks: Whole
     requests_per_user: Whole
     turn_requests: Whole
+    turn_seconds: Number = 0.0
     loads: Annotated[list[Annotated[float, Field(gt=0, le=1e9)]], Field(min_length=1)]
     margin: Annotated[float, Field(gt=1, le=2)]
     refine: Whole

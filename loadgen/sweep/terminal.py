@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.plain import clean, number, plural
+from loadgen.sweep.names import RATE, load_words, shown
 from loadgen.sweep.plot import plot
 from loadgen.sweep.point import MET, NOT_MET
 from loadgen.sweep.record import COMPLETE, RUNNING, Sweep
@@ -18,7 +19,7 @@ from loadgen.sweep.record import COMPLETE, RUNNING, Sweep
 WIDTH = 80
 NAME = 24  # characters of an engine's name in a picture's legend
 SLO = {MET: "yes", NOT_MET: "no", None: ""}
-COLUMNS = ("users", "tok/s", "gain", "TTFT p50", "p95", "TPOT p50", "p95", "e2e p50", "SLO", "")
+COLUMNS = ("load", "tok/s", "gain", "TTFT p50", "p95", "TPOT p50", "p95", "e2e p50", "SLO", "")
 
 
 def print_sweep(sweep: Sweep, console: Console) -> None:
@@ -52,18 +53,19 @@ def _table(sweep: Sweep, name: str) -> Table:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    shown = [c for c in COLUMNS if c != "SLO" or sweep.slo]
-    for column in shown:
-        table.add_column(column, justify="right" if column else "left", no_wrap=bool(column))
+    columns = [c for c in COLUMNS if c != "SLO" or sweep.slo]
+    for column in columns:
+        heading = ("req/s" if sweep.variable == RATE else sweep.variable) if column == "load" else column
+        table.add_column(heading, justify="right" if column else "left", no_wrap=bool(column))
     before: float | None = None
     for load, one in sorted(sweep.figures(name).items()):
         cells = row(load, one, before)
         before = one["throughput_tokens_per_s"]
-        table.add_row(*(Text(cells[i]) for i, c in enumerate(COLUMNS) if c in shown))
+        table.add_row(*(Text(cells[i]) for i, c in enumerate(COLUMNS) if c in columns))
     return table
 
 
-def row(load: int, one: Mapping[str, Any], before: float | None) -> list[str]:
+def row(load: float, one: Mapping[str, Any], before: float | None) -> list[str]:
     """The cells of a step; `before` is the throughput of the load beneath, in tokens/s."""
     rate = one["throughput_tokens_per_s"]
     gain = f"{(rate / before - 1) * 100:+.0f} %" if rate and before else ""
@@ -71,7 +73,7 @@ def row(load: int, one: Mapping[str, Any], before: float | None) -> list[str]:
     if one["failed"]:
         marks.append(f"{one['failed']:,} failed")
     return [
-        f"{load:,}",
+        shown(load),
         number(rate),
         gain,
         number(one["ttft_ms"]["p50"]),
@@ -98,10 +100,11 @@ def pictures(sweep: Sweep, width: int) -> list[str]:
             for _, f in steps
             if (rate := f["throughput_tokens_per_s"]) and (ttft := f["ttft_ms"]["p95"])
         ]
+    x_title = "requests a second" if sweep.variable == RATE else sweep.variable
     if max((len(curve) for curve in rising.values()), default=0) < 2:
         return []
     return [
-        *plot(rising, x_title="users", y_title="throughput, tok/s", width=width, log_x=True),
+        *plot(rising, x_title=x_title, y_title="throughput, tok/s", width=width, log_x=True),
         "",
         *plot(waiting, x_title="throughput, tok/s", y_title="TTFT p95, ms", width=width, log_y=True),
         "",
@@ -110,7 +113,7 @@ def pictures(sweep: Sweep, width: int) -> list[str]:
 
 def _print_doubts(sweep: Sweep, console: Console) -> None:
     """What speaks against steps: each check once, with its loads, and what it saw at the highest of them."""
-    found: dict[tuple[str, str, str], dict[int, str]] = {}
+    found: dict[tuple[str, str, str], dict[float, str]] = {}
     for name in sweep.engines:
         for load, one in sorted(sweep.figures(name).items()):
             for finding in one["findings"]:
@@ -121,13 +124,14 @@ def _print_doubts(sweep: Sweep, console: Console) -> None:
     console.print()
     bullets = Table.grid(padding=(0, 1, 0, 0))
     for (name, check, level), loads in found.items():
-        at = f"{', '.join(map(str, loads))} {'user' if list(loads) == [1] else 'users'}"
+        *others, last = loads
+        at = ", ".join([*map(shown, others), load_words(last, sweep.variable)])
         text = f"{clean(name)}, {at}: {clean(level)} ({clean(check)}): {clean(loads[max(loads)], 200)}"
         bullets.add_row(Text("-"), Text(text))
     console.print(bullets)
 
 
-def step_lines(load: int, figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def step_lines(load: float, figures: Mapping[str, Mapping[str, Any]], variable: str) -> list[str]:
     """What a step has shown, a line an engine, for people who watch."""
     out = []
     for name, one in figures.items():
@@ -141,7 +145,8 @@ def step_lines(load: int, figures: Mapping[str, Mapping[str, Any]]) -> list[str]
             parts.append(f"{plural(one['failed'], 'request')} failed")
         if one["validity"] != "valid":
             parts.append(one["validity"])
-        out.append(f"  {clean(name)} with {plural(load, 'user')}: {', '.join(parts)}")
+        with_load = f"{'at' if variable == RATE else 'with'} {load_words(load, variable)}"
+        out.append(f"  {clean(name)} {with_load}: {', '.join(parts)}")
     return out
 
 

@@ -91,7 +91,8 @@ class Search:
         step = next_step(self._plan, {_ENGINE: self.points})
         if step is None:
             return None
-        self._load, self.title = step.load, _users(step.load)
+        self._load = int(step.load)
+        self.title = _users(self._load)
         self._asked_s, self._began_s, self._mark = t_s, None, None
         return self._load
 

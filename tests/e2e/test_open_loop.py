@@ -109,3 +109,27 @@ def test_a_rate_is_asked_for_in_a_sentence(runs, both):
     assert run.code == 2
     assert "--rate 8 for 8 a second" in run.err
     assert "Traceback" not in run.err
+
+
+def test_a_sweep_of_rates_finds_what_the_server_keeps_up_with(runs, sim):
+    # One slot, about 0.13 s a request: more than 8 requests a second queue up.
+    slow = sim("llamacpp", slots=1, speed=5)
+    run = run_loadgen(
+        runs, "sweep", "--rates", "2,30", *engine_flags(a=slow), *OPEN, "--output-tokens", "16",
+        "--turn-seconds", "2", "--blocks", "1", "--warmup-requests", "1", "--slo", "e2e_p50<600ms",
+        "--refine", "0", "--turn-requests", "4", "--runs-dir", str(runs),
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    sweep = json.loads((run.dir / "sweep.json").read_text())
+    assert sweep["variable"] == "rate"
+    assert [s["load"] for s in sweep["steps"]] == [2, 30]
+    low, high = (s["engines"]["a"] for s in sweep["steps"])
+    assert low["requests_per_s"] < 5
+    assert high["requests_per_s"] < 15
+    assert high["e2e_ms"]["p50"] > 2 * low["e2e_ms"]["p50"]
+    assert "requests/s" in run.err
+    assert "req/s" in run.out
+    assert [s["run"].partition("_")[2] for s in sweep["steps"]] == ["open_loop_2", "open_loop_30"]
+    again = run_loadgen(runs, "sweep", "--rates", "1", "-u", "4", "--runs-dir", str(runs))
+    assert again.code == 2
+    assert "no users" in again.err

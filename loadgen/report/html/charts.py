@@ -105,8 +105,11 @@ def load_curve(
     unit: str,
     curves: Mapping[str, Sequence[Mapping[str, Any]]],
     colours: Mapping[str, int],
+    *,
+    load_unit: str = "users",
 ) -> Chart:
-    """Latency against throughput as the load grows: a point (`x`, `y`, `users`, `mark`) each step."""
+    """Latency against throughput as the load grows: a point (`x`, `y`, `users`, `mark`) each step; `users` is
+    of what `load_unit` says."""
     data = []
     for engine, points in curves.items():
         sizes = [13 if p.get("mark") else 7 for p in points]
@@ -122,7 +125,7 @@ def load_curve(
                 "marker": {"size": sizes, "color": PALETTE[colours.get(engine, 0)]},
                 "line": _stroke(engine, colours),
                 "hovertemplate": (
-                    f"<b>{plot_text(engine)}</b>, %{{text}} users<br>%{{x:,.4~g}} tokens/s<br>"
+                    f"<b>{plot_text(engine)}</b>, %{{text}} {load_unit}<br>%{{x:,.4~g}} tokens/s<br>"
                     f"%{{y:,.4~g}} {unit}<br>%{{customdata}}<extra></extra>"
                 ),
             }

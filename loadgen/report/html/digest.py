@@ -19,11 +19,13 @@ from loadgen.report.html.failures import Failures, failures
 from loadgen.report.html.samples import Distribution, of_counts
 from loadgen.report.html.timeline import Course, course
 from loadgen.report.load import EngineData, RunData
+from loadgen.report.offered import is_open, rate_of
 from loadgen.report.summary import RunSummary, classes
 from loadgen.sinks.derive import start_of
 from loadgen.slo.check import CheckedRun, check_data
 from loadgen.slo.objectives import Slo
 from loadgen.store import RunDir
+from loadgen.sweep.names import RATE, USERS, load_words
 
 DRAWN = ("ttft_ms", "tpot_ms", "e2e_ms")
 GAPS = "chunk_gap_ms"
@@ -51,9 +53,17 @@ class Digest:
     checked_classes: dict[str, CheckedRun] = field(default_factory=dict)
 
     @property
-    def users(self) -> int | None:
+    def load(self) -> float | None:
+        """Its users; of an open loop its rate, in requests a second."""
+        if is_open(self.summary.settings):
+            return rate_of(self.summary.settings)
         users = self.summary.settings.get("users")
         return users if isinstance(users, int) else None
+
+    @property
+    def load_words(self) -> str:
+        """`16 users`, `8 requests/s`."""
+        return load_words(self.load or 0, RATE if is_open(self.summary.settings) else USERS)
 
 
 class DigestReader(Reader):

@@ -1,4 +1,4 @@
-"""Latency against throughput, where runs differ in their users: sweeps."""
+"""Latency against throughput, where runs differ in their users or their rate: sweeps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from loadgen.report.html.results import Loads, Results
 from loadgen.report.html.section import chart, legend
 from loadgen.sweep import Point
 from loadgen.sweep.curve import knee, slo_edge
+from loadgen.sweep.names import shown
 
 DRAWN = (("ttft_ms", "p95", "TTFT p95"), ("tpot_ms", "p50", "TPOT p50"), ("e2e_ms", "p50", "End to end p50"))
 
@@ -46,21 +47,23 @@ def _charts(loads: Loads, colours: Mapping[str, int]) -> list[Chart]:
                 x = figures["window"]["throughput_tokens_per_s"]
                 y = (figures.get(metric) or {}).get(part)
                 if x is not None and y is not None:
-                    mark = marks.get((name, d.users or 0), "")
-                    curves.setdefault(name, []).append({"x": x, "y": y, "users": d.users, "mark": mark})
+                    mark = marks.get((name, d.load or 0), "")
+                    curves.setdefault(name, []).append(
+                        {"x": x, "y": y, "users": shown(d.load or 0), "mark": mark}
+                    )
         if curves:
-            about = "ms, against tokens per second in all; the numbers are users"
+            about = f"ms, against tokens per second in all; the numbers are {loads.unit}"
             if any(marks.values()):
                 about += "; large: " + ", ".join(dict.fromkeys(marks.values()))
-            out.append(load_curve(title, about, "ms", curves, colours))
+            out.append(load_curve(title, about, "ms", curves, colours, load_unit=loads.unit))
     return out
 
 
-def _marks(loads: Loads) -> dict[tuple[str, int], str]:
+def _marks(loads: Loads) -> dict[tuple[str, float], str]:
     """What a sweep found of a step: its knee, and the last within the SLO."""
     if loads.sweep is None:
         return {}
-    out: dict[tuple[str, int], str] = {}
+    out: dict[tuple[str, float], str] = {}
     for name in loads.sweep.engines:
         points: list[Point] = loads.sweep.points(name)
         if found := knee(points, loads.sweep.plan.margin):

@@ -16,7 +16,8 @@ from loadgen.report.html.markup import Html, join, tag
 from loadgen.report.html.objectives import objectives_line
 from loadgen.report.html.results import Results
 from loadgen.report.html.words import engine_mark, moment, scenario_title
-from loadgen.report.plain import clean, number, plural
+from loadgen.report.plain import clean, number
+from loadgen.sweep import names as load_names
 
 SWEPT = "throughput_tokens_per_s"
 TILES = (
@@ -61,9 +62,8 @@ def headline(results: Results) -> tuple[str, str]:
     loads = results.loads()
     if len(loads) == 1 and len(loads[0].steps) == len(results.digests):
         steps = loads[0].steps
-        about = (
-            f"{loads[0].title.replace('_', ' ')}, {steps[0].users} to {plural(steps[-1].users or 0, 'user')}"
-        )
+        lowest = load_names.shown(steps[0].load or 0)
+        about = f"{loads[0].title.replace('_', ' ')}, {lowest} to {steps[-1].load_words}"
     if results.across:
         about += ", two runs against each other"
     starts = [d.start_ns for d in results.digests if d.start_ns > 0]
@@ -95,7 +95,7 @@ def _groups(results: Results) -> list[tuple[str, list[Named]]]:
     for loads in results.loads():
         swept |= {id(d) for d in loads.steps}
         rows = [
-            (plural(d.users or 0, "user"), row)
+            (d.load_words, row)
             for d in loads.steps
             for row in (d.comparison.rows if d.comparison and not void(d) else ())
             if row.figure == SWEPT and row.ratio is not None
@@ -148,7 +148,7 @@ def _several(results: Results, colours: Colours) -> Html:
                     for s in loads.sweep.sentences(name)
                 ]
         else:
-            lines += [(plural(d.users or 0, "user"), _short(d, colours)) for d in loads.steps]
+            lines += [(d.load_words, _short(d, colours)) for d in loads.steps]
     lines += [(title_of(d), _short(d, colours)) for d in results.digests if id(d) not in swept]
     swept_only = len(swept) == len(results.digests)
     head = Html("What the sweep found") if swept_only else overall(results.overall, colours)

@@ -14,6 +14,7 @@ from loadgen.compare.ratios import MARGIN
 from loadgen.compare.result import RunComparison
 from loadgen.compare.runs import NothingShared, compare_classes, compare_each, compare_run, compare_target
 from loadgen.report.html.digest import Digest, DigestReader
+from loadgen.report.offered import is_open
 from loadgen.slo.objectives import Slo
 from loadgen.store import RunDir, StoreError, Suite
 from loadgen.sweep.names import swept_scenario
@@ -32,11 +33,16 @@ class Across:
 
 @dataclass
 class Loads:
-    """Runs that differ in their users, fewest first: a sweep, or a suite that amounts to one."""
+    """Runs that differ in their users or rates, the lowest first: a sweep, or a suite that amounts to one."""
 
     title: str
     steps: list[Digest]
     sweep: Sweep | None = None
+
+    @property
+    def unit(self) -> str:
+        """Of what there is more from step to step."""
+        return "requests a second" if is_open(self.steps[0].summary.settings) else "users"
 
 
 @dataclass
@@ -56,17 +62,17 @@ class Results:
         return list(dict.fromkeys([*names, *(n for a in self.across for n in a.comparison.engines)]))
 
     def loads(self) -> list[Loads]:
-        """The sweeps, and whatever other runs of one scenario have three numbers of users or more."""
+        """The sweeps, and whatever other runs of one scenario have three loads or more."""
         found: dict[Any, Loads] = {}
         for d in self.digests:
             sweep = self.sweeps.get(d.path.parent)
-            if d.users is None:
+            if d.load is None:
                 continue
-            title = swept_scenario(d.summary.scenario, d.users)
+            title = swept_scenario(d.summary.scenario, d.load)
             found.setdefault((title, sweep and d.path.parent), Loads(title, [], sweep)).steps.append(d)
-        out = [g for g in found.values() if len({d.users for d in g.steps}) >= LEAST_LOADS]
+        out = [g for g in found.values() if len({d.load for d in g.steps}) >= LEAST_LOADS]
         for group in out:
-            group.steps.sort(key=lambda d: d.users or 0)
+            group.steps.sort(key=lambda d: d.load or 0)
         return out
 
 

@@ -196,3 +196,11 @@ def test_any_sweep_ends_and_measures_nothing_twice(
     assert len(steps) - len(raised) <= refine
     if not stop:
         assert raised == loads
+
+
+def test_rates_may_be_fractions_and_their_edge_is_searched_between_them() -> None:
+    plan = Plan((0.5, 1.0, 2.0), slo=True, refine=2, variable="rate")
+    points = [Point(0.5, 10.0, slo=MET), Point(1.0, 20.0, slo=MET), Point(2.0, 22.0, slo=NOT_MET)]
+    assert next_step(plan, {"a": points}) == Step(1.5, ("a",), searching=True)
+    with pytest.raises(ValueError, match="whole numbers"):
+        Plan((0.5, 1.0))

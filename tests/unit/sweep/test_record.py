@@ -62,7 +62,7 @@ def test_that_step_is_read(tmp_path: Path) -> None:
         "[]",
         "{}",
         break_it(format=2),
-        break_it(variable="rate"),
+        break_it(variable="tokens"),
         break_it(loads=[4, 2]),
         break_it(steps=[{"load": 1}]),
         break_it(slo=[1]),

@@ -155,7 +155,7 @@ def test_a_sweep_says_what_it_found(tmp_path: Path) -> None:
     said = words(results)
     assert said.startswith("What the sweep found vllm: no knee yet: throughput still rises")
     (loads,) = results.loads()
-    assert [d.users for d in loads.steps] == [1, 2, 4]
+    assert [d.load for d in loads.steps] == [1, 2, 4]
     assert loads.sweep is not None
     assert headline(results)[0] == "vllm and llamacpp: concurrency, 1 to 4 users"
 
