@@ -60,7 +60,7 @@ def test_what_the_build_configuration_needs_is_copied() -> None:
     """pyproject.toml names files outside the package: the README, the licence, the locustfiles."""
     project = (ROOT / "pyproject.toml").read_text()
     named = re.findall(r'^readme = "([^"]+)"', project, re.M) + re.findall(
-        r'^license-files = \["([^"]+)"\]', project, re.M
+        r'^license-files = \["([^"]+)"', project, re.M
     )
     forced = project.partition("force-include]")[2].partition("\n[")[0]
     named += [path.split("/")[0] for path in re.findall(r'^"([^"]+)" = ', forced, re.M)]
