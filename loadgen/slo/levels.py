@@ -26,7 +26,7 @@ def judge_levels(slo: Slo, engine: EngineData, stretches: Sequence[Stretch]) -> 
     return [overall(judge_engine(slo, _as_turns(engine, some))) for some in grouped(stretches)]
 
 
-def edge(levels: Sequence[dict[str, Any]]) -> dict[str, int | None]:
+def edge(levels: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     """{"users": the most that keep the objectives, below the fewest that don't; "broken": those}; None where
     no level was found to be so. `levels` have their answers as `slo`."""
     found = slo_edge([Point(round(v["users"]), v["throughput_tokens_per_s"], v["slo"]) for v in levels])
