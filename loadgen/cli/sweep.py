@@ -139,7 +139,7 @@ def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
         )
     if args.duration is not None:
         seconds_of("--duration", args.duration)
-    _fit(args, settings, workload)
+    _fit(args, settings, workload, rest)
     if args.users and (args.first or args.last):
         raise ConfigError("--users names every step: leave --from and --to away")
     first = positive("--from", args.first if args.first is not None else FIRST)
@@ -172,12 +172,19 @@ def _new(args: argparse.Namespace, rest: list[str]) -> Sweep:
     )
 
 
-def _fit(args: argparse.Namespace, settings: Settings, workload: str) -> None:
+def _fit(args: argparse.Namespace, settings: Settings, workload: str, rest: list[str]) -> None:
     """Users are raised in a closed loop, rates in an open one. Raises ConfigError."""
     if args.rates is None:
         if settings.open:
             raise ConfigError("an open loop has no users to raise: name the steps with --rates 1,2,4")
+        if settings.prompt_lengths:
+            raise ConfigError(
+                "several prompt lengths are measured by one user, and a sweep raises users: take one length, "
+                "or --mix"
+            )
         return
+    if any(flag.partition("=")[0] == "--rate" for flag in rest):
+        raise ConfigError("--rates names every step's rate: leave --rate away")
     if args.users or args.first or args.last or args.requests_per_user:
         raise ConfigError("--rates names every step, and an open loop has no users: leave their flags away")
     if settings.arrival not in PROCESSES:

@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from loadgen.config.base import Count, Model, Seconds
 
+LEAST_RATE = 1e-6  # one request in eleven days
+
 
 class OpenLoopSpec(Model):
     """`rate` is requests a second; `turn_s` the length of a turn's schedule in seconds (None: it has
@@ -19,7 +21,7 @@ class OpenLoopSpec(Model):
     without requests of more than `longest` tokens, prompt and answer together.
     """
 
-    rate: float | None = Field(default=None, ge=1e-6, le=100_000)
+    rate: float | None = Field(default=None, ge=LEAST_RATE, le=100_000)
     turn_s: Seconds | None = Field(default=None, ge=0.001)
     burstiness: float = Field(default=1.0, ge=0.01, le=100)
     max_in_flight: Count = 1000

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from loadgen.cli import values
 from loadgen.config import ConfigError
+from loadgen.config.openloop import LEAST_RATE
 from loadgen.plain import clean
 from loadgen.store.rundir import LATEST
 
@@ -81,7 +82,7 @@ def parse_rates(text: str) -> tuple[float, ...]:
         loads = tuple(sorted({float(part) for part in text.split(",") if part.strip()}))
     except ValueError:
         loads = ()
-    if not loads or not all(0 < load <= LARGEST for load in loads):
+    if not loads or not all(LEAST_RATE <= load <= LARGEST for load in loads):
         shown = clean(text, 60)
         raise ConfigError(f"--rates {shown!r} is no list of rates: write it as 1,2,4,8, up to {LARGEST:,}")
     return loads
