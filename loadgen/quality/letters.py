@@ -28,6 +28,10 @@ _VERBS = (
 )
 _NOT = r"(?:not\s+\(?[A-Z]\)?\s*,?\s*but\s+(?:rather\s+)?)?"
 _END = r"(?!['0-9_A-Za-z\u00c0-\u024f\u0400-\u04ff])"  # Chinese or Korean may follow without a space
+_CHOSEN = (
+    r"(?:^|[.,:;!?>→({\[*\n]|\b(?:is|be|as|but|likely|probably|definitely|clearly|so|then|thus|hence|therefore|with|for|choose|chose|pick|select|say|"
+    r"option|choice|letter)\b)"
+)
 _SEVERAL = re.compile(
     r"[\s*)\]]*(?:,|/|&|\band\b|\bor\b|\bund\b|\by\b)\s*(?:or\s+|and\s+)?[(*]*([A-Z])"
     r"(?=[\s*]*(?:[).,;]|$|and\b|or\b))"
@@ -43,7 +47,7 @@ def picked_letter(text: str, choices: Sequence[str]) -> str | None:
     ('B', 'C')
     >>> picked_letter("A or B", cities)
     """
-    text = answer_text(text)
+    text = re.sub(r"\b[Nn]either\s+\(?[A-Z]\)?\s+nor\s+\(?[A-Z]\)?(?!\w)", "", answer_text(text))
     letters = string.ascii_uppercase[: len(choices)]
     upper = f"[{letters}]"
     if boxes := _BOX.findall(text):
@@ -51,7 +55,7 @@ def picked_letter(text: str, choices: Sequence[str]) -> str | None:
     marked = _after_phrase(text, letters) or _called_correct(text, upper)
     if marked:
         return _known(marked, letters)
-    if re.search(rf"\b(?:[Bb]oth|[Ee]ither|[Nn]either)\s+\(?{upper}\b", text):
+    if re.search(rf"\b(?:[Bb]oth|[Ee]ither)\s+\(?{upper}\b", text):
         return None
     for finder in (_beginning, _bold, _only):
         if found := finder(text, letters):
@@ -119,13 +123,14 @@ def _beginning(text: str, letters: str) -> str | None:
         text,
         re.M,
     )
-    alone = re.fullmatch(rf"[\s*_`\"'(\[]*([{letters}{letters.lower()}])[\s*_`\"')\].:]*", text)
+    alone = re.fullmatch(rf"[\s*_`\"'(\[$]*([{letters}{letters.lower()}])[\s*_`\"')\].:$]*", text)
     if alone:
         return alone[1]
     first = re.match(rf"[\s*_`\"'(\[]*([{letters}]){_END}", text)
     if first and starts and starts[0] == first[1]:
-        if len(set(starts)) > 1:
-            return None
+        inline = set(re.findall(rf"(?<![\w'])([{letters}])[:.)]\s", text))
+        if len(set(starts)) > 1 or (first[1] == "A" and len(inline) > 2):
+            return None  # all options are gone through
         return SEVERAL if _several(text[first.end() :], first[1]) else first[1]
     return None
 
@@ -155,8 +160,16 @@ def _named(text: str, letters: str) -> set[str]:
 
 
 def _only(text: str, letters: str) -> str | None:
-    named = _named(text, letters)
-    return next(iter(named)) if len(named) == 1 else None
+    """The one letter that is named and not denied, where it is said as a choice ("I pick C", "so (C)"), not
+    as a part of something ("vitamin C")."""
+    denied = set(
+        re.findall(rf"(?:\bnot|n't|\bnot be|n't be|\bcannot be)\s+(?:option\s+)?\(?([{letters}])\b", text)
+    )
+    named = _named(text, letters) - denied
+    if len(named) != 1:
+        return None
+    letter = next(iter(named))
+    return letter if re.search(rf"{_CHOSEN}{_LEAD}{letter}{_END}", text, re.IGNORECASE) else None
 
 
 def _by_words(text: str, choices: Sequence[str]) -> str | None:

@@ -12,7 +12,13 @@ from fractions import Fraction
 
 from .plaintext import answer_text
 
-_DIGITS = r"(?:\d{1,3}(?:[ \u00a0\u202f']\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d,]*(?:\.\d[\d.,]*)?|\.\d+)"
+_DIGITS = (
+    r"(?:\d{1,3}(?:[ \u00a0\u202f']\d{3})+(?!\d)(?:[.,]\d+)?"  # 1 250,5
+    r"|\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)(?:\.\d+)?"  # 1,250.5 and 1,50,000
+    r"|\d{1,3}(?:\.\d{3})+,\d+"  # 1.250,5
+    r"|(?<!\d,)\d+,\d+(?!,?\d)"  # 18,5, but of 1,2,3 each is a number
+    r"|\d+(?:\.\d+)*|\.\d+)"
+)
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w)\]}}.%])-(?:[$€£]\s?)?|(?<=[=:(])\s*-\s*[$€£]?|[$€£]\s?-)?"
     rf"(?P<whole>{_DIGITS})"
@@ -42,7 +48,7 @@ def strict_number(text: str) -> str | None:
     """
     for mark in reversed(list(_MARK.finditer(answer_text(text)))):
         rest = _plain_latex(mark["rest"])
-        if not _HEADING.match(rest) and (found := _NUMBER.search(rest)):
+        if not _HEADING.match(rest) and (found := _NUMBER.search(rest.rsplit("=", 1)[-1])):
             return _written(_value(found))
     return None
 

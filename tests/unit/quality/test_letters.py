@@ -98,6 +98,19 @@ ANSWERS: list[tuple[str, str | None]] = [
     ("Answer: Oslo", "C"),
     ('The answer is "B".', "B"),
     ("Answer is C) Oslo", "C"),
+    ("The correct answer is:\n\n**B. Paris**", "B"),
+    ("Answer: **C**.\n\nThe answer A is wrong because it lies elsewhere.", "C"),
+    ("Vitamin C is needed.", None),
+    ("Vitamin C is needed. The answer is B.", "B"),
+    ("The answer is definitely not A.", None),
+    ("It can't be A, so B.", "B"),
+    ("The answer is neither A nor B, it is C.", "C"),
+    ("A: no. B: no. C: yes", None),
+    ("$B$", "B"),
+    ("Answer: <D>", "D"),
+    ("Answer: A/B", None),
+    ("Answer: B, because C and D are wrong.", "B"),
+    ("Statement 1 is true. Statement 2 is false. Answer: C", "C"),
 ]
 
 

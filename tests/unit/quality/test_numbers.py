@@ -85,6 +85,15 @@ ANSWERS: list[tuple[str, str | None, str | None]] = [
     ("The answer is 1,000,000.5", None, "1000000.5"),
     ("The answer is 50 cents, or $0.50.", None, "50"),
     ("6'500 Franken", None, "6500"),
+    ("#### 7 + 8 = 15", "15", "15"),
+    ("Items 1,2,3", None, "3"),
+    ("It costs Rs. 1,50,000", None, "150000"),
+    ("### Final Answer\n\n**70,000** dollars profit.", None, "70000"),
+    ("The final answer is\n\n**11**", None, "11"),
+    ("The correct answer is 18, not 20.", None, "18"),
+    ("####\n18", None, "18"),
+    ("makes $9 * 2 = $<<9*2=18>>18.\n\n#### $18", "18", "18"),
+    ("2^10 = 1024", None, "1024"),
 ]
 
 
