@@ -263,6 +263,8 @@ def add_options(parser: Any, defaults: Settings) -> None:
         if option.flag in parser._option_string_actions:  # `loadgen sweep` has a --slo of its own
             continue
         value = _value(defaults, option.field)
+        if option.type is str:  # Locust's web form makes of what a person writes the type of what was there
+            value = str(value)
         actions.append(
             group.add_argument(
                 option.flag,

@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import locust  # noqa: F401  (patches the standard library, must come first)
 from locust import LoadTestShape
+from locust.exception import StopTest
+from locust.runners import MasterRunner
 
+import logging
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from loadgen.workload import shapes
 from loadgen.workload.courses import Course, Seen
+
+log = logging.getLogger("loadgen")
 
 TICK_S = 1.0  # as often as Locust asks a shape
 
@@ -115,7 +120,12 @@ class Shapes:
         def begin(user_count: int, spawn_rate: float, *args: Any, **kwargs: Any) -> Any:
             if runner.state not in ("spawning", "running"):
                 user_count = first_users(user_count)
-            return start(user_count, spawn_rate, *args, **kwargs)
+            try:
+                return start(user_count, spawn_rate, *args, **kwargs)
+            except StopTest as e:
+                if environment.web_ui is None or not isinstance(runner, MasterRunner):
+                    raise
+                log.error("%s", e)  # from its page Locust catches it only where there are no workers
 
         runner.start = begin
 

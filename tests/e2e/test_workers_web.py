@@ -36,7 +36,9 @@ def test_start_stop_and_start_again(runs, sim):
         assert not [n for n in web.run.manifest["notes"] if "worker" in n]
         assert web.run.turns() == [("a", False)]
 
-        web.swarm(user_count=3, turn_requests=6)
+        web.swarm(user_count=3, mix="nonsense=1")
+        web.run.wait_for(lambda _: "nonsense" in str(json.loads(web.get("/llm/data"))["run"].get("problem")))
+        web.swarm(user_count=3, turn_requests=6, mix="")
         web.run.wait_for(finished(web, 3))
         assert web.run.count("phase", "worker").keys() == {
             (phase, w) for phase in ("warmup", "measure") for w in ("w0", "w1")

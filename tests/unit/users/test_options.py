@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.config import ConfigError
+from loadgen.config import ConfigError, Settings
 from loadgen.users.options import (
+    OPTIONS,
     add_options,
     config_path,
     effective_defaults,
@@ -136,3 +137,13 @@ def test_an_slo_that_is_none_is_a_sentence(tmp_path):
     (tmp_path / "loadgen.toml").write_text('slo = "fast"\n')
     with pytest.raises(ConfigError, match="'fast' is no objective"):
         parse()
+
+
+def test_what_the_web_form_makes_of_a_text_is_a_text():
+    """Locust gives what a person writes there the type of the default."""
+    parser = argparse.ArgumentParser()
+    add_options(parser, Settings(users=1))
+    options = parser.parse_args([])
+    texts = [o for o in OPTIONS if o.type is str]
+    assert {o.flag for o in texts} >= {"--prompt-tokens", "--mix", "--shape"}
+    assert {type(getattr(options, o.dest)) for o in texts} == {str}
