@@ -13,11 +13,11 @@ from fractions import Fraction
 from .plaintext import answer_text
 
 _DIGITS = (
-    r"(?:\d{1,3}(?:[ \u00a0\u202f']\d{3})+(?!\d)(?:[.,]\d+)?"  # 1 250,5
-    r"|\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)(?:\.\d+)?"  # 1,250.5 and 1,50,000
-    r"|\d{1,3}(?:\.\d{3})+,\d+"  # 1.250,5
+    r"(?:\d{1,3}(?:[ \u00a0\u202f']\d{3}){1,8}(?!\d)(?:[.,]\d+)?"  # 1 250,5
+    r"|\d{1,3}(?:,\d{2,3}){0,8},\d{3}(?!\d)(?:\.\d+)?"  # 1,250.5 and 1,50,000
+    r"|\d{1,3}(?:\.\d{3}){1,8},\d+"  # 1.250,5
     r"|(?<!\d,)\d+,\d+(?!,?\d)"  # 18,5, but of 1,2,3 each is a number
-    r"|\d+(?:\.\d+)*|\.\d+)"
+    r"|\d+(?:\.\d+){0,8}|\.\d+)"
 )
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w)\]}}.%])-(?:[$€£]\s?)?|(?<=[=:(])\s*-\s*[$€£]?|[$€£]\s?-)?"
@@ -46,7 +46,7 @@ def strict_number(text: str) -> str | None:
     >>> strict_number("so 6 * 3 = 18\\n#### $1,018.00"), strict_number("It is 18.")
     ('1018', None)
     """
-    for mark in reversed(list(_MARK.finditer(answer_text(text)))):
+    for mark in reversed(list(_MARK.finditer(_readable(text)))):
         rest = _plain_latex(mark["rest"])
         if not _HEADING.match(rest) and (found := _NUMBER.search(rest.rsplit("=", 1)[-1])):
             return _written(_value(found))
@@ -61,7 +61,7 @@ def flexible_number(text: str) -> str | None:
     """
     if strict := strict_number(text):
         return strict
-    text = answer_text(text)
+    text = _readable(text)
     if boxes := list(_BOX.finditer(text)):
         inside = list(_NUMBER.finditer(_plain_latex(_braced(text, boxes[-1].end()))))
         if inside:
@@ -70,7 +70,7 @@ def flexible_number(text: str) -> str | None:
             )
     text = _plain_latex(text)
     phrases = list(_PHRASE.finditer(text))
-    for phrase in reversed(phrases):
+    for phrase in reversed(phrases[-20:]):
         line = re.split(
             r"\n\s*\n|(?<=[^\d\s])[.!?](?:\s|$)|(?<=\d)[.!?](?:\s|$)", text[phrase.end() :].lstrip(" *\n")
         )[0]
@@ -108,6 +108,11 @@ def same_number(a: str | None, b: str | None) -> bool:
     (True, False)
     """
     return a is not None and b is not None and Fraction(a) == Fraction(b)
+
+
+def _readable(text: str) -> str:
+    """The answer's text without digits that go on and on, which are a model's fault and no number."""
+    return re.sub(r"\d{40,}", " ", answer_text(text))
 
 
 def _value(found: re.Match[str]) -> Fraction:

@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_CLOSED = re.compile(r".*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
-_OPEN = re.compile(r"<(?:think|thinking|reasoning)>.*", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
+BEGINNING, END = 4_000, 8_000  # characters of a very long answer that are read; what lies between gives none
 _NEXT_QUESTION = re.compile(r"\n\s*(?:Question|Q)\s*\d*\s*:", re.IGNORECASE)
 _SIGNS = str.maketrans({"−": "-", "–": "-", "‐": "-", "‑": "-", "＄": "$", "⁄": "/", "’": "'"})
 
@@ -22,8 +21,16 @@ def without_thinking(text: str) -> str:
     >>> without_thinking("<think>well, 3 or 4")
     ''
     """
-    text = _THOUGHT.sub("", text)
-    return _OPEN.sub("", _CLOSED.sub("", text))
+    tags = list(_TAG.finditer(text))
+    kept: list[str] = []
+    at, thinking = 0, False
+    for tag in tags:
+        if tag[1]:
+            kept = kept if thinking else []  # without an opening tag all before it was thought
+        elif not thinking:
+            kept.append(text[at : tag.start()])
+        at, thinking = tag.end(), not tag[1]
+    return "".join(kept) + ("" if thinking else text[at:])
 
 
 def answer_text(text: str) -> str:
@@ -34,8 +41,11 @@ def answer_text(text: str) -> str:
     'B 42 -7'
     """
     text = without_thinking(text)
-    cut = _NEXT_QUESTION.search(text.strip())
-    text = text.strip()[: cut.start()] if cut else text.strip()
+    text = re.sub(r"[ \t]{3,}", "  ", re.sub(r"\n{3,}", "\n\n", text.strip()))
+    if len(text) > BEGINNING + END:
+        text = text[:BEGINNING] + "\n" + text[-END:]
+    if cut := _NEXT_QUESTION.search(text):
+        text = text[: cut.start()]
     for vulgar, plain in (("½", " 1/2"), ("¼", " 1/4"), ("¾", " 3/4")):  # else 2½ would become 21/2
         text = text.replace(vulgar, plain)
     text = unicodedata.normalize("NFKC", text).translate(_SIGNS)

@@ -129,6 +129,28 @@ def test_no_text_breaks_it(text: str) -> None:
     assert same_number(flexible_number(text), strict_number(text)) in (True, False)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9" * 50_000,
+        "123 " * 15_000,
+        "1." * 30_000,
+        "1/0",
+        "\\boxed{\\frac{1}{0}}",
+        "3 × 10^999999999",
+        "#### " * 9000,
+    ],
+)
+def test_a_model_that_runs_away_breaks_nothing(text: str) -> None:
+    assert same_number(flexible_number(text + "\n#### 7"), "7")
+    flexible_number(text)
+
+
+def test_thoughts_in_the_middle_and_without_a_beginning() -> None:
+    assert plaintext.without_thinking("a<think>b</think>c<think>d") == "ac"
+    assert plaintext.without_thinking("a</think>b<THINK>c</THINK>d") == "bd"
+
+
 @pytest.mark.parametrize("answer", ["", "none", "#### ", "3 or 4"])
 def test_an_item_without_a_number_is_refused(answer: str) -> None:
     with pytest.raises(ValueError, match="is no number"):
