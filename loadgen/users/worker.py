@@ -48,6 +48,18 @@ LATEST_START_NS = 5_000_000_000  # a start that is named lies no further ahead
 QUIT_S = 30.0  # after Ctrl-C and the longest that requests may take to finish: then the master has gone
 
 
+BORN = os.getpid()  # a worker of --processes is forked later, and is another
+
+
+def orphaned(born: int, own: int, parent: int) -> bool:
+    """Whether the parent that forked this worker has gone: Locust would notice a minute later.
+
+    >>> orphaned(5, 5, 1), orphaned(5, 6, 5), orphaned(5, 6, 1)
+    (False, False, True)
+    """
+    return own != born and parent != born
+
+
 class WorkerRun:
     """The run as a worker knows it: enough for its users to make records of. All that it writes down is in
     the master's time, `offset_ns` less than this machine's clock says."""
@@ -246,6 +258,10 @@ class WorkerSession:
     def _send_for_ever(self) -> None:
         while True:
             gevent.sleep(SEND_S)
+            if orphaned(BORN, os.getpid(), os.getppid()):
+                log.error("the process that started this worker has gone")
+                self.environment.runner.quit()
+                return
             with contextlib.suppress(RPCError):  # the channel is Locust's to look after
                 self._send_rows()
                 self._tell_users()
