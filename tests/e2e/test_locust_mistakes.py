@@ -91,6 +91,6 @@ def test_help_shows_flags_with_the_defaults_of_the_workload_and_the_file(runs, t
     assert run.code == 0, run.err
     words = " ".join(run.out.split())
     assert "--engine NAME=KIND:URL" in words
-    assert "--turn-requests of each. Default: 2000" in words
+    assert "requests of each. Default: 2000" in words
     assert "(6 or more to compare). Default: 17" in words
     assert "mine=vllm:http://h:1" in words
