@@ -99,6 +99,10 @@ def _knee(plan: Plan, points: Sequence[Point], figures: Figures) -> str:
         return f"no knee: two steps in a row cannot be believed{_reason(figures)}; the most was {most}"
     if why is Stop.SLO:
         return f"no knee: throughput still rose when the SLO broke; the most was {most}"
+    end = max((p for p in points if p.usable), key=lambda p: p.load)
+    if (best.throughput or 0.0) > plan.margin * (end.throughput or 0.0):
+        less = f"{number(end.throughput)} tok/s at {_load(plan, end.load)}"
+        return f"no knee yet: the last step gave less ({less}), one decides nothing; the most was {most}"
     return f"no knee yet: throughput still rises, {most} is the most so far"
 
 

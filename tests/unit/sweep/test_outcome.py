@@ -40,6 +40,11 @@ def with_slo(*answers: str) -> dict[int, dict[str, Any]]:
             "a: no knee yet: throughput still rises, 100.0 tok/s at 2 users is the most so far",
         ),
         (
+            {16: figures(1323), 64: figures(1170)},
+            "a: no knee yet: the last step gave less (1,170 tok/s at 64 users), one decides nothing; "
+            "the most was 1,323 tok/s at 16 users",
+        ),
+        (
             {1: figures(50), 2: figures(90, failed=32, failed_by_kind={"http_503": 32}, validity="void")},
             "a: no knee: requests fail at 2 users (32 of 64 requests failed: http_503); the most was 50.0 "
             "tok/s at "
