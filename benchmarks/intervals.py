@@ -8,11 +8,9 @@ margin of 5 % by the interval of that figure alone, and how many did after the c
 the run. A wrong claim is one at a true ratio of 1.05. With --apart nothing pairs the blocks.
 
 Requests of a turn come in waves of 16 that share their luck, as in real runs. The sizes of the parts are
-what `benchmarks/noise.py` finds in a recording of vLLM and llama.cpp on an H200, 16 requests in flight: each
-is the root of the mean of both engines' variances. The first wave of a turn has a TTFT of its own (`first`:
-llama.cpp answers it sooner than what comes later), which is the same in every turn. What a turn has beside
-its waves came out as 0 for all figures; since two turns of each engine say little of it, 0.03 of TTFT and
-0.005 of TPOT are assumed.
+what `benchmarks/noise.py` finds in a run of vLLM and llama.cpp on an H200, six blocks, 16 requests in flight:
+each is the root of the mean of both engines' variances. The first wave of a turn has a TTFT of its own
+(`first`: vLLM answers it sooner than what comes later), which is the same in every turn.
 """
 
 from __future__ import annotations
@@ -37,9 +35,9 @@ from loadgen.report.load import EngineData
 WAVE = 16
 TOKENS = 256
 TTFT_MS, TPOT_MS = 80.0, 4.0
-# Standard deviations of logarithms, by noise.py; `turn` is assumed.
-TTFT = {"block": 0.193, "turn": 0.03, "first": -0.98, "wave": 0.162, "own": 0.059}
-TPOT = {"block": 0.004, "turn": 0.005, "first": 0.0, "wave": 0.030, "own": 0.004}
+# Standard deviations of logarithms, by noise.py.
+TTFT = {"block": 0.0, "turn": 0.028, "first": -0.095, "wave": 0.098, "own": 0.211}
+TPOT = {"block": 0.015, "turn": 0.013, "first": 0.0, "wave": 0.025, "own": 0.004}
 START_NS = 1_800_000_000_000_000_000
 
 

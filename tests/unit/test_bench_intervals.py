@@ -24,12 +24,12 @@ def test_made_runs_have_what_real_ones_have() -> None:
 
 
 def test_the_parts_of_made_runs_are_found_again() -> None:
-    # 400 blocks: the standard deviation of a turn's own 0.03 beside waves of 0.162 is the hardest to see.
+    # 400 blocks: what is shared by a block, of TTFT nothing, is the hardest to see.
     slow, fast = made_run(np.random.default_rng(6), 1.5, 400)
     for figure, sizes in (("ttft_ms", TTFT), ("tpot_ms", TPOT)):
         found = parts(of_run(slow, figure, WAVE), of_run(fast, figure, WAVE))
         assert (found.blocks, found.waves, found.freedom) == (400, 4, 1197)
-        assert found.block == pytest.approx(sizes["block"], rel=0.1, abs=0.002)
+        assert found.block**2 == pytest.approx(sizes["block"] ** 2, abs=4e-4)
         assert found.wave == pytest.approx((sizes["wave"],) * 2, rel=0.1)
         assert found.own == pytest.approx((sizes["own"],) * 2, rel=0.1)
         # One place of four apart: a standard deviation of half of it.
@@ -61,11 +61,8 @@ def test_intervals_hold_the_ratio_as_often_as_they_say(apart: bool) -> None:
 
 def test_a_difference_of_a_fifth_is_found() -> None:
     found = repeat(20, 1.2, 6)
-    for name in ("tpot_ms", "decode_tokens_per_s", "e2e_ms", "throughput_tokens_per_s"):
+    for name in HEADLINES:
         assert found[name]["claimed"] / 20 >= 0.8, name
-    # Waves move TTFT by 16 %: that takes more blocks, or longer turns.
-    assert repeat(20, 1.2, 12)["ttft_ms"]["claimed"] / 20 >= 0.8
-    assert repeat(20, 1.2, 6, 256)["ttft_ms"]["claimed"] / 20 >= 0.8
 
 
 def test_the_table_of_the_docs() -> None:
